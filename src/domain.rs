@@ -1,0 +1,10 @@
+//! What the gateway decides, as pure state machines and pure rules.
+//!
+//! Invariant: nothing here reads a clock, draws a random number, awaits, logs, does I/O or knows a
+//! wire format. Every function is total over its arguments; what must happen next is returned.
+pub mod ids;
+pub mod pool;
+pub mod protocol;
+pub mod reason;
+pub mod secret;
+pub mod settings;

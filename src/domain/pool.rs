@@ -1,0 +1,233 @@
+//! The pool: endpoints, accounts, credentials and client keys, and the edges between them.
+//!
+//! Invariant: a [`Pool`] is an immutable snapshot, swapped whole. Whatever happens to the lists
+//! between two snapshots, an id keeps naming the same thing, and a credential keeps its secret
+//! until that is rotated on purpose.
+pub mod base_url;
+pub mod edges;
+pub mod presets;
+
+use super::{
+    ids::{AccountId, CredentialId, EndpointId, KeyId},
+    protocol::Protocol,
+    secret::Secret,
+};
+use std::sync::Arc;
+
+pub use self::{
+    base_url::BaseUrl,
+    edges::{Edge, EdgeIndex, Pool},
+};
+
+/// Whether a thing takes new work, and if not, why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Takes work.
+    Active,
+    /// Takes no new work; what runs goes on to its end.
+    Draining,
+    /// Takes no new work until somebody or something enables it again.
+    Disabled(DisabledReason),
+}
+
+/// Who or what disabled it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DisabledReason {
+    /// The operator.
+    Operator,
+    /// Upstream refused the credential.
+    Auth,
+    /// Upstream refused to bill the account.
+    Billing,
+}
+
+/// What the caps and cooldowns of an account apply to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum QuotaScope {
+    /// To the account as a whole.
+    #[default]
+    Account,
+    /// To each of its credentials separately.
+    Credential,
+}
+
+/// One row of a catalog: a model, and what upstream calls it where that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModelRow {
+    /// What clients ask for.
+    pub model: Arc<str>,
+    /// What upstream is asked for instead.
+    pub upstream_model: Option<Arc<str>>,
+}
+
+/// Which models something serves: `None` means every model of its protocols.
+pub type Catalog = Option<Vec<ModelRow>>;
+
+/// A base URL and the protocols it speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Minted once.
+    pub id: EndpointId,
+    /// Unique among endpoints.
+    pub name: Arc<str>,
+    /// Where it is.
+    pub base_url: BaseUrl,
+    /// What it speaks; at least one.
+    pub protocols: Vec<Protocol>,
+    /// Which models it serves.
+    pub models: Catalog,
+    /// Headers added to every request, as (lower-case name, value).
+    pub headers: Vec<(Arc<str>, Arc<str>)>,
+    /// Whether it takes work.
+    pub state: State,
+}
+
+/// Whoever the upstream bills and rate-limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Minted once.
+    pub id: AccountId,
+    /// Unique among accounts.
+    pub name: Arc<str>,
+    /// What its caps apply to.
+    pub quota_scope: QuotaScope,
+    /// Streams at once: `None` inherits the setting, 0 is unlimited.
+    pub stream_limit: Option<u32>,
+    /// Requests being started at once: `None` inherits the setting, 0 is unlimited.
+    pub create_limit: Option<u32>,
+    /// Jobs at once: `None` inherits the setting, 0 is unlimited.
+    pub job_limit: Option<u32>,
+    /// Lower numbers are chosen first.
+    pub priority: i32,
+    /// Share among equals; at least 1.
+    pub weight: u32,
+    /// Whether it takes work.
+    pub state: State,
+    /// The credential that it was made for, where that one named no account of its own.
+    pub made_for: Option<CredentialId>,
+}
+
+/// The keyed hash of a secret, by which a credential is known again.
+pub type Fingerprint = [u8; 32];
+
+/// A secret that authenticates to upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credential {
+    /// Minted once; kept when the secret is rotated.
+    pub id: CredentialId,
+    /// Unique among credentials.
+    pub name: Arc<str>,
+    /// Whether a person gave the name; names that fairlane made up never match on import.
+    pub is_named: bool,
+    /// The secret itself.
+    pub secret: Secret,
+    /// Its keyed hash.
+    pub fingerprint: Fingerprint,
+    /// The accounts that it is charged to; at least one.
+    pub accounts: Vec<AccountId>,
+    /// The endpoints it works at; at least one.
+    pub endpoints: Vec<EndpointId>,
+    /// Which models it may use.
+    pub models: Catalog,
+    /// Own cap of streams: `None` and 0 mean no cap of its own.
+    pub stream_limit: Option<u32>,
+    /// Own cap of requests being started: `None` and 0 mean no cap of its own.
+    pub create_limit: Option<u32>,
+    /// Own cap of jobs: `None` and 0 mean no cap of its own.
+    pub job_limit: Option<u32>,
+    /// Whether it takes work.
+    pub state: State,
+}
+
+/// The SHA-256 of a client key's secret, by which it is looked up.
+pub type KeyHash = [u8; 32];
+
+/// What a client presents to fairlane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientKey {
+    /// Minted once.
+    pub id: KeyId,
+    /// Unique among client keys.
+    pub name: Arc<str>,
+    /// What is stored of its secret.
+    pub hash: KeyHash,
+    /// The secret's last four characters.
+    pub secret_hint: Arc<str>,
+    /// Its share when the pool is tight; at least 1.
+    pub weight: u32,
+    /// The accounts it may use; `None` means all.
+    pub accounts: Option<Vec<AccountId>>,
+    /// The models it may ask for; `None` means all.
+    pub models: Option<Vec<Arc<str>>>,
+    /// When it ends, in milliseconds since 1970; `None` means never.
+    pub expires_at: Option<i64>,
+}
+
+impl ClientKey {
+    /// Whether its time is over at `now_ms`, in milliseconds since 1970.
+    pub fn is_expired(&self, now_ms: i64) -> bool {
+        self.expires_at.is_some_and(|end| now_ms >= end)
+    }
+
+    /// Whether it may ask for `model`.
+    pub fn may_use_model(&self, model: &str) -> bool {
+        self.models
+            .as_ref()
+            .is_none_or(|list| list.iter().any(|m| &**m == model))
+    }
+}
+
+impl State {
+    /// Whether new work may start.
+    pub const fn takes_work(self) -> bool {
+        matches!(self, Self::Active)
+    }
+
+    /// The word in API and pages, without the reason.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Draining => "draining",
+            Self::Disabled(_) => "disabled",
+        }
+    }
+}
+
+impl DisabledReason {
+    /// The word in API and pages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Auth => "auth",
+            Self::Billing => "billing",
+        }
+    }
+}
+
+impl QuotaScope {
+    /// The word in API and document.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Account => "account",
+            Self::Credential => "credential",
+        }
+    }
+
+    /// The scope of that [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "account" => Some(Self::Account),
+            "credential" => Some(Self::Credential),
+            _ => None,
+        }
+    }
+}
+
+/// The row of `catalog` for `model`: `None` if the catalog lacks it, `Some(None)` if there is no
+/// catalog, so that every model is served under its own name.
+pub fn row_for<'a>(catalog: &'a Catalog, model: &str) -> Option<Option<&'a ModelRow>> {
+    match catalog {
+        None => Some(None),
+        Some(rows) => rows.iter().find(|r| &*r.model == model).map(Some),
+    }
+}

@@ -1,0 +1,16 @@
+//! fairlane: one binary in front of a team's AI accounts.
+//!
+//! Four rings. [`domain`] decides and knows neither time nor wire; [`protocol`] knows the wire
+//! shapes, purely; [`engine`] waits on behalf of the domain; the adapters talk: [`upstream`] to
+//! providers, [`gateway`] to API clients, [`api`] to operators' programs, [`store`] to the disk.
+//! Only [`app`] names them all. Arrows point inwards, and adapters never import one another:
+//! `tests/architecture.rs` holds the source to it.
+//!
+//! A request flows [`gateway`] -> [`protocol`] (route, peek) -> [`engine`] (admission asks
+//! [`domain`]) -> [`upstream`] -> [`gateway`] (relay, settle).
+pub mod blocking;
+pub mod clock;
+pub mod digest;
+pub mod domain;
+pub mod entropy;
+pub mod tasks;
