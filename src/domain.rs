@@ -2,6 +2,8 @@
 //!
 //! Invariant: nothing here reads a clock, draws a random number, awaits, logs, does I/O or knows a
 //! wire format. Every function is total over its arguments; what must happen next is returned.
+pub mod admission;
+pub mod dispatch;
 pub mod ids;
 pub mod pool;
 pub mod protocol;

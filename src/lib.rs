@@ -12,5 +12,8 @@ pub mod blocking;
 pub mod clock;
 pub mod digest;
 pub mod domain;
+pub mod engine;
 pub mod entropy;
+pub mod ports;
 pub mod tasks;
+pub mod upstream;

@@ -223,11 +223,34 @@ impl QuotaScope {
     }
 }
 
-/// The row of `catalog` for `model`: `None` if the catalog lacks it, `Some(None)` if there is no
-/// catalog, so that every model is served under its own name.
-pub fn row_for<'a>(catalog: &'a Catalog, model: &str) -> Option<Option<&'a ModelRow>> {
-    match catalog {
-        None => Some(None),
-        Some(rows) => rows.iter().find(|r| &*r.model == model).map(Some),
+/// What a catalog says of one model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer<'a> {
+    /// There is no catalog: every model is served under its own name.
+    Any,
+    /// The catalog has this row for it.
+    Listed(&'a ModelRow),
+    /// The catalog lacks it.
+    Missing,
+}
+
+impl<'a> Offer<'a> {
+    /// What `catalog` says of `model`.
+    pub fn of(catalog: &'a Catalog, model: &str) -> Self {
+        match catalog {
+            None => Self::Any,
+            Some(rows) => rows
+                .iter()
+                .find(|r| &*r.model == model)
+                .map_or(Self::Missing, Self::Listed),
+        }
+    }
+
+    /// What upstream is asked for when the client asks for `model`.
+    pub fn upstream_model(self, model: &'a str) -> &'a str {
+        match self {
+            Self::Listed(row) => row.upstream_model.as_deref().unwrap_or(model),
+            Self::Any | Self::Missing => model,
+        }
     }
 }

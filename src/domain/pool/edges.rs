@@ -2,7 +2,7 @@
 //!
 //! Invariant: a snapshot never changes; an [`EdgeIndex`] means something only together with the
 //! snapshot that it came from.
-use super::{Account, ClientKey, Credential, Endpoint, KeyHash, ModelRow, row_for};
+use super::{Account, ClientKey, Credential, Endpoint, KeyHash, Offer};
 use crate::domain::{
     ids::{AccountId, EndpointId},
     protocol::Protocol,
@@ -43,6 +43,13 @@ pub struct Edge {
 /// Names an edge within one snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EdgeIndex(u32);
+
+impl EdgeIndex {
+    /// The position within [`Pool::edges`].
+    pub const fn position(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// Which edges serve what, for one protocol.
 #[derive(Debug, Default)]
@@ -135,7 +142,7 @@ impl Pool {
 
     /// The edge of that index.
     pub fn edge(&self, index: EdgeIndex) -> &Edge {
-        &self.edges[index.0 as usize]
+        &self.edges[index.position()]
     }
 
     /// The credential of an edge.
@@ -190,8 +197,8 @@ impl Pool {
 
     /// What upstream is asked for when a client asks this edge for `model`.
     pub fn upstream_model<'a>(&'a self, edge: &Edge, model: &'a str) -> &'a str {
-        let own = renamed(row_for(&self.credential(edge).models, model), model);
-        renamed(row_for(&self.endpoint(edge).models, own), own)
+        let own = Offer::of(&self.credential(edge).models, model).upstream_model(model);
+        Offer::of(&self.endpoint(edge).models, own).upstream_model(own)
     }
 
     /// The models that clients can ask for by name through `protocol`, sorted, with the edges
@@ -202,12 +209,6 @@ impl Pool {
         rows.sort_unstable_by_key(|(model, _)| *model);
         rows
     }
-}
-
-fn renamed<'a>(row: Option<Option<&'a ModelRow>>, model: &'a str) -> &'a str {
-    row.flatten()
-        .and_then(|r| r.upstream_model.as_deref())
-        .unwrap_or(model)
 }
 
 fn edges_of(contents: &Contents) -> Vec<Edge> {
@@ -252,7 +253,7 @@ fn served_models(credential: &Credential, endpoint: &Endpoint) -> Option<BTreeSe
             rows.iter()
                 .filter(|row| {
                     let asked = row.upstream_model.as_ref().unwrap_or(&row.model);
-                    row_for(at_endpoint, asked).is_some()
+                    Offer::of(at_endpoint, asked) != Offer::Missing
                 })
                 .map(|row| Arc::clone(&row.model))
                 .collect(),

@@ -1,12 +1,13 @@
 //! Which edges exist, which models they serve, and what upstream is asked for.
 use super::{sample::contents, *};
+use crate::domain::pool::ModelRow;
 
-fn rows(names: &[(&str, Option<&str>)]) -> Option<Vec<ModelRow>> {
+fn rows(names: &[(&str, Option<&str>)]) -> Vec<ModelRow> {
     let row = |(model, upstream): &(&str, Option<&str>)| ModelRow {
         model: (*model).into(),
         upstream_model: upstream.map(Into::into),
     };
-    Some(names.iter().map(row).collect())
+    names.iter().map(row).collect()
 }
 
 fn serving(pool: &Pool, model: &str) -> Vec<usize> {
@@ -25,9 +26,9 @@ fn without_a_catalog_every_model_is_served() {
 #[test]
 fn catalogs_of_endpoint_and_credential_narrow_together() {
     let mut c = contents(3);
-    c.endpoints[0].models = rows(&[("a", None), ("b", Some("b-2"))]);
-    c.credentials[1].models = rows(&[("fast", Some("b")), ("gone", Some("x"))]);
-    c.credentials[2].models = rows(&[("a", None)]);
+    c.endpoints[0].models = Some(rows(&[("a", None), ("b", Some("b-2"))]));
+    c.credentials[1].models = Some(rows(&[("fast", Some("b")), ("gone", Some("x"))]));
+    c.credentials[2].models = Some(rows(&[("a", None)]));
     let pool = Pool::new(c);
     assert_eq!(serving(&pool, "a"), [0, 2]);
     assert_eq!(serving(&pool, "b"), [0]);

@@ -1,0 +1,340 @@
+//! Caps, choice, waiting; and the invariants for any sequence of events.
+use super::*;
+use crate::domain::{
+    ids::{AccountId, CredentialId},
+    pool::{
+        DisabledReason, QuotaScope, State,
+        edges::{Contents, sample},
+    },
+    protocol::Protocol,
+};
+use proptest::prelude::*;
+
+const LIMITS: Limits = Limits {
+    stream: 3,
+    create: 2,
+    reserve: 1,
+    waiters_per_key: 3,
+    may_park: true,
+};
+const STREAM: Kinds = Kinds {
+    stream: true,
+    create: false,
+};
+const BOTH: Kinds = Kinds {
+    stream: true,
+    create: true,
+};
+
+fn demand(kinds: Kinds) -> Demand {
+    Demand {
+        key: Some(sample::key(1)),
+        protocol: Protocol::OpenAi,
+        model: Some("m".into()),
+        kinds,
+        reattach: false,
+        needs_owner: false,
+        tried: Vec::new(),
+    }
+}
+
+fn admission(change: impl FnOnce(&mut Contents), accounts: u128) -> Admission {
+    let mut contents = sample::contents(accounts);
+    change(&mut contents);
+    Admission::new(Arc::new(Pool::new(contents)), LIMITS)
+}
+
+fn ask(admission: &mut Admission, demand: Demand) -> Result<(LeaseId, CredentialId), Reason> {
+    match admission.request(&Arc::new(demand)) {
+        Decision::Granted(g) => Ok((g.lease, g.pool.credential(g.pool.edge(g.edge)).id)),
+        Decision::Refused(refusal) => Err(refusal.reason),
+        Decision::Parked(_) => panic!("parked"),
+    }
+}
+
+fn chosen(admission: &mut Admission, count: usize) -> Vec<u128> {
+    let mut next = || ask(admission, demand(STREAM)).unwrap().1.as_u128();
+    (0..count).map(|_| next()).collect()
+}
+
+#[test]
+fn the_least_loaded_edge_is_chosen_and_equals_take_turns() {
+    let mut a = admission(|_| (), 3);
+    assert_eq!(chosen(&mut a, 6), [1, 2, 3, 1, 2, 3]);
+}
+
+#[test]
+fn a_lower_priority_number_goes_first_until_it_is_full() {
+    let mut a = admission(|c| c.accounts[0].priority = 1, 2);
+    assert_eq!(chosen(&mut a, 4), [2, 2, 1, 1]);
+}
+
+#[test]
+fn turns_follow_weight_where_nothing_is_capped() {
+    let unlimited = |c: &mut Contents| {
+        for account in &mut c.accounts {
+            account.stream_limit = Some(0);
+        }
+        c.accounts[0].weight = 2;
+    };
+    let mut a = admission(unlimited, 2);
+    let first = chosen(&mut a, 300).iter().filter(|n| **n == 1).count();
+    assert_eq!(first, 200);
+}
+
+#[test]
+fn the_reserve_is_for_reattaching_alone() {
+    let mut a = admission(|_| (), 1);
+    chosen(&mut a, 2);
+    assert!(matches!(
+        a.request(&Arc::new(demand(STREAM))),
+        Decision::Parked(_)
+    ));
+    let reattach = Demand {
+        reattach: true,
+        ..demand(STREAM)
+    };
+    assert!(ask(&mut a, reattach).is_ok());
+}
+
+#[test]
+fn a_create_slot_is_given_back_before_the_stream() {
+    let mut a = admission(|c| c.accounts[0].stream_limit = Some(0), 1);
+    let (first, _) = ask(&mut a, demand(BOTH)).unwrap();
+    ask(&mut a, demand(BOTH)).unwrap();
+    let Decision::Parked(waiter) = a.request(&Arc::new(demand(BOTH))) else {
+        panic!("the cap of two creates did not hold");
+    };
+    let mut settled = Vec::new();
+    a.release(first, Part::Create, &mut settled);
+    assert_eq!(settled.len(), 1);
+    assert_eq!(settled[0].waiter, waiter);
+    assert!(settled[0].answer.is_ok());
+    assert_eq!(a.leases(), 3);
+}
+
+#[test]
+fn giving_back_twice_frees_once() {
+    let mut a = admission(|_| (), 1);
+    let (lease, _) = ask(&mut a, demand(BOTH)).unwrap();
+    let mut settled = Vec::new();
+    a.release(lease, Part::Create, &mut settled);
+    a.release(lease, Part::All, &mut settled);
+    a.release(lease, Part::All, &mut settled);
+    assert_eq!((a.leases(), a.stream_totals().0), (0, 0));
+}
+
+#[test]
+fn a_credential_charged_to_two_accounts_takes_a_slot_in_each_or_none() {
+    let both = |c: &mut Contents| {
+        c.credentials[0].accounts = vec![AccountId::from_u128(1), AccountId::from_u128(2)];
+        c.credentials[1].state = State::Draining;
+        c.accounts[1].stream_limit = Some(2);
+    };
+    let mut a = admission(both, 2);
+    ask(&mut a, demand(STREAM)).unwrap();
+    assert_eq!(a.stream_totals().0, 2);
+    assert!(matches!(
+        a.request(&Arc::new(demand(STREAM))),
+        Decision::Parked(_)
+    ));
+    assert_eq!(a.stream_totals().0, 2);
+}
+
+#[test]
+fn scope_credential_counts_each_credential_for_itself() {
+    let grouped = |c: &mut Contents| {
+        c.accounts[0].quota_scope = QuotaScope::Credential;
+        c.credentials[1].accounts = vec![AccountId::from_u128(1)];
+    };
+    let mut a = admission(grouped, 2);
+    assert_eq!(chosen(&mut a, 4), [1, 2, 1, 2]);
+}
+
+#[test]
+fn what_cannot_help_by_waiting_is_refused_at_once() {
+    let check = |change: fn(&mut Contents), d: Demand, expect: Reason| {
+        let mut a = admission(change, 2);
+        assert_eq!(ask(&mut a, d).map(|_| ()), Err(expect));
+    };
+    let disable = |c: &mut Contents| {
+        c.accounts[0].state = State::Disabled(DisabledReason::Operator);
+        c.credentials[1].state = State::Draining;
+    };
+    check(disable, demand(STREAM), Reason::NoServiceableAccount);
+    let other = Demand {
+        protocol: Protocol::Gemini,
+        ..demand(STREAM)
+    };
+    check(|_| (), other, Reason::ModelNotFound);
+    let owned = Demand {
+        needs_owner: true,
+        ..demand(STREAM)
+    };
+    check(|_| (), owned, Reason::OwnerUnknown);
+    let tried = Demand {
+        tried: vec![AccountId::from_u128(1), AccountId::from_u128(2)],
+        ..demand(STREAM)
+    };
+    check(|_| (), tried, Reason::NoServiceableAccount);
+}
+
+#[test]
+fn one_key_may_park_only_so_many() {
+    let mut a = admission(|_| (), 1);
+    chosen(&mut a, 2);
+    for _ in 0..LIMITS.waiters_per_key {
+        assert!(matches!(
+            a.request(&Arc::new(demand(STREAM))),
+            Decision::Parked(_)
+        ));
+    }
+    assert_eq!(
+        ask(&mut a, demand(STREAM)).map(|_| ()),
+        Err(Reason::QueueFull)
+    );
+    let other = Demand {
+        key: Some(sample::key(2)),
+        ..demand(STREAM)
+    };
+    assert!(matches!(a.request(&Arc::new(other)), Decision::Parked(_)));
+}
+
+#[test]
+fn raising_a_cap_lets_waiters_in_and_lowering_one_cuts_nothing_off() {
+    let mut a = admission(|_| (), 1);
+    chosen(&mut a, 2);
+    assert!(matches!(
+        a.request(&Arc::new(demand(STREAM))),
+        Decision::Parked(_)
+    ));
+    let pool = Arc::new(Pool::new(sample::contents(1)));
+    let mut settled = Vec::new();
+    let wider = Limits {
+        stream: 4,
+        ..LIMITS
+    };
+    a.reconfigure(Arc::clone(&pool), wider, &mut settled);
+    assert_eq!(settled.len(), 1);
+    let narrower = Limits {
+        stream: 1,
+        ..LIMITS
+    };
+    a.reconfigure(pool, narrower, &mut settled);
+    assert_eq!((a.leases(), settled.len()), (3, 1));
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Ask { account_scope: bool, create: bool },
+    Release(usize),
+    ReleaseCreate(usize),
+    Withdraw(usize),
+    Swap { accounts: u128, stream: u32 },
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        4 => (any::<bool>(), any::<bool>())
+            .prop_map(|(account_scope, create)| Event::Ask { account_scope, create }),
+        3 => any::<usize>().prop_map(Event::Release),
+        2 => any::<usize>().prop_map(Event::ReleaseCreate),
+        1 => any::<usize>().prop_map(Event::Withdraw),
+        1 => (1..4u128, 0..4u32).prop_map(|(accounts, stream)| Event::Swap { accounts, stream }),
+    ]
+}
+
+/// Plays events against the machine and keeps its own, naive books beside it.
+struct Books {
+    machine: Admission,
+    held: Vec<LeaseId>,
+    parked: Vec<(WaiterId, Arc<Demand>)>,
+}
+
+impl Books {
+    fn play(&mut self, event: Event) {
+        let mut settled = Vec::new();
+        match event {
+            Event::Ask {
+                account_scope,
+                create,
+            } => self.ask(account_scope, create),
+            Event::Release(n) if !self.held.is_empty() => {
+                let lease = self.held.remove(n % self.held.len());
+                self.machine.release(lease, Part::All, &mut settled);
+            }
+            Event::ReleaseCreate(n) if !self.held.is_empty() => {
+                let lease = self.held[n % self.held.len()];
+                self.machine.release(lease, Part::Create, &mut settled);
+            }
+            Event::Withdraw(n) if !self.parked.is_empty() => {
+                let (waiter, _) = self.parked.remove(n % self.parked.len());
+                assert!(self.machine.withdraw(waiter).is_some());
+                assert!(self.machine.withdraw(waiter).is_none());
+            }
+            Event::Swap { accounts, stream } => {
+                let pool = Arc::new(Pool::new(sample::contents(accounts)));
+                let limits = Limits { stream, ..LIMITS };
+                self.machine.reconfigure(pool, limits, &mut settled);
+            }
+            _ => (),
+        }
+        for one in settled {
+            self.parked.retain(|(w, _)| *w != one.waiter);
+            self.held.extend(one.answer.ok().map(|g| g.lease));
+        }
+    }
+
+    fn ask(&mut self, account_scope: bool, create: bool) {
+        let mut key = (*sample::key(1)).clone();
+        key.accounts = account_scope.then(|| vec![AccountId::from_u128(1)]);
+        let demand = Arc::new(Demand {
+            key: Some(Arc::new(key)),
+            ..demand(Kinds {
+                stream: true,
+                create,
+            })
+        });
+        match self.machine.request(&demand) {
+            Decision::Granted(grant) => self.held.push(grant.lease),
+            Decision::Parked(waiter) => self.parked.push((waiter, demand)),
+            Decision::Refused(_) => (),
+        }
+    }
+
+    fn check(&mut self) {
+        assert_eq!(self.machine.leases(), self.held.len());
+        assert_eq!(self.machine.waiters(), self.parked.len());
+        let held: u32 = self.machine.subjects.all().iter().map(|u| u.stream).sum();
+        // One account and one credential are charged for every lease.
+        assert_eq!(held as usize, self.held.len() * 2);
+        for (_, demand) in &self.parked {
+            let m = &self.machine;
+            assert!(
+                select(&m.pool, &m.gates, &m.subjects, demand).is_err(),
+                "a free slot while a waiter could be admitted"
+            );
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn for_any_sequence_of_events_the_books_agree(
+        events in proptest::collection::vec(event(), 1..120)
+    ) {
+        let machine = admission(|_| (), 2);
+        let mut books = Books { machine, held: Vec::new(), parked: Vec::new() };
+        for event in events {
+            books.play(event);
+            books.check();
+        }
+        let mut settled = Vec::new();
+        while let Some(lease) = books.held.pop() {
+            books.machine.release(lease, Part::All, &mut settled);
+            books.held.extend(settled.drain(..).filter_map(|s| s.answer.ok()).map(|g| g.lease));
+        }
+        prop_assert_eq!(books.machine.leases(), 0);
+        prop_assert!(books.machine.subjects.all().iter().all(|u| u.stream == 0 && u.create == 0));
+    }
+}

@@ -1,0 +1,5 @@
+//! The async halves of the domain: locks, timers and wake-ups live here, decisions do not.
+//!
+//! Invariant: no lock is held across an await; settings and pool are immutable snapshots that are
+//! swapped whole.
+pub mod payload;

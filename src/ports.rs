@@ -1,0 +1,76 @@
+//! What the inner rings need of the outside: the way to a provider, which tests replace.
+use crate::{
+    domain::{
+        dispatch::{Cause, Provenance},
+        pool::BaseUrl,
+    },
+    engine::payload::Payload,
+};
+use bytes::Bytes;
+use http::{HeaderMap, Method, response};
+use http_body::Body;
+use std::{future::Future, pin::Pin, time::Duration};
+
+/// One request on its way to one endpoint.
+#[derive(Debug)]
+pub struct Attempt<'a> {
+    /// Where to.
+    pub base_url: &'a BaseUrl,
+    /// The method.
+    pub method: Method,
+    /// Path and query as they are to be sent.
+    pub target: String,
+    /// Every header but `Host` and `Content-Length`, the credential included.
+    pub headers: HeaderMap,
+    /// The body, or `None` for requests that have none.
+    pub payload: Option<Payload>,
+    /// How long each step may take.
+    pub timeouts: Timeouts,
+}
+
+/// The separate time limits; there is none on the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until connected, TLS included.
+    pub connect: Duration,
+    /// From then until the response headers.
+    pub header: Duration,
+}
+
+/// Upstream's answer: its head, and its body as it comes.
+pub struct Answer {
+    /// Status and headers as upstream sent them.
+    pub head: response::Parts,
+    /// The body; dropping it before its end drops the request.
+    pub body: AnswerBody,
+}
+
+/// A body as it comes from upstream.
+pub type AnswerBody = Pin<Box<dyn Body<Data = Bytes, Error = BrokenOff> + Send>>;
+
+/// Upstream broke off in the middle of a body. The text is for the log.
+#[derive(Debug, thiserror::Error)]
+#[error("upstream broke off: {0}")]
+pub struct BrokenOff(pub String);
+
+/// An attempt that got no answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{detail}")]
+pub struct SendFailure {
+    /// Whether the request can have left.
+    pub provenance: Provenance,
+    /// What kind of failure it was.
+    pub cause: Cause,
+    /// What happened, for the log; never shown to clients.
+    pub detail: String,
+}
+
+/// What a send will come to.
+pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<Answer, SendFailure>> + Send + 'a>>;
+
+/// The way to providers.
+pub trait Upstream: Send + Sync {
+    /// Sends one request and waits for the head of its answer. Dropping the future drops the
+    /// request.
+    fn send<'a>(&'a self, attempt: Attempt<'a>) -> Sending<'a>;
+}

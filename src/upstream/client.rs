@@ -1,0 +1,215 @@
+//! The client: takes a resting connection or dials, sends, and classifies what went wrong.
+use super::{
+    dial::{DialError, dial},
+    exchange::{Connection, Lost, Receiving},
+    idle::{Idle, Origin},
+};
+use crate::{
+    domain::{
+        dispatch::{Cause, Provenance},
+        pool::BaseUrl,
+    },
+    engine::payload::{Outgoing, Payload},
+    ports::{Answer, Attempt, SendFailure, Sending, Timeouts, Upstream},
+};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Uri, header};
+use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+use tokio::time::{Instant, timeout_at};
+
+/// Connections to every origin. One for each thread of the data plane, so that a connection is
+/// always used where its socket is registered.
+#[derive(Clone, Debug, Default)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) idle: Idle,
+}
+
+/// A peer that closes after every answer can spoil several resting connections at once; after
+/// this many the next one is dialled afresh.
+const STALE_AT_MOST: usize = 8;
+
+impl Client {
+    /// Closes connections that have rested for too long; to be called every few seconds.
+    pub fn sweep(&self) {
+        self.shared.idle.sweep(Instant::now());
+    }
+
+    /// How many connections rest.
+    pub fn resting(&self) -> usize {
+        self.shared.idle.count()
+    }
+
+    async fn exchange(&self, attempt: Attempt<'_>) -> Result<Answer, SendFailure> {
+        let origin = origin_of(attempt.base_url);
+        let request = Outline::of(&attempt)?;
+        let mut stale = 0;
+        loop {
+            let resting = if stale < STALE_AT_MOST {
+                self.resting_connection(&origin).await
+            } else {
+                None
+            };
+            let is_fresh = resting.is_none();
+            let mut connection = match resting {
+                Some(connection) => connection,
+                None => self.fresh(&attempt, attempt.timeouts.connect).await?,
+            };
+            match send(&mut connection, request.build(), attempt.timeouts).await {
+                Ok(response) => {
+                    let (head, body) = response.into_parts();
+                    let shared = Arc::clone(&self.shared);
+                    let body = Receiving::new(body, connection, origin, shared);
+                    let body = body.rest_if_empty().await;
+                    return Ok(Answer {
+                        head,
+                        body: Box::pin(body),
+                    });
+                }
+                // Closed by upstream while it rested, and nothing was written: as if it had not
+                // been there.
+                Err(failure) if !is_fresh && failure.provenance == Provenance::NotDispatched => {
+                    stale += 1;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    async fn resting_connection(&self, origin: &Origin) -> Option<Connection> {
+        while let Some(mut connection) = self.shared.idle.take(origin, Instant::now()) {
+            if poll_fn(|cx| Poll::Ready(connection.poll_usable(cx))).await {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    async fn fresh(
+        &self,
+        attempt: &Attempt<'_>,
+        limit: Duration,
+    ) -> Result<Connection, SendFailure> {
+        let transport = dial(attempt.base_url, limit)
+            .await
+            .map_err(|e| unsent(&e))?;
+        Connection::open(transport).await.map_err(|e| unsent(&e))
+    }
+}
+
+impl Upstream for Client {
+    fn send<'a>(&'a self, attempt: Attempt<'a>) -> Sending<'a> {
+        Box::pin(self.exchange(attempt))
+    }
+}
+
+fn origin_of(base_url: &BaseUrl) -> Origin {
+    Origin {
+        is_tls: base_url.is_tls(),
+        host: base_url.host().into(),
+        port: base_url.port(),
+    }
+}
+
+fn unsent(error: &DialError) -> SendFailure {
+    SendFailure {
+        provenance: Provenance::NotDispatched,
+        cause: Cause::Connection,
+        detail: error.to_string(),
+    }
+}
+
+async fn send(
+    connection: &mut Connection,
+    request: Request<Outgoing>,
+    timeouts: Timeouts,
+) -> Result<http::Response<hyper::body::Incoming>, SendFailure> {
+    let (witness, before) = connection.witness();
+    let deadline = Instant::now() + timeouts.header;
+    match timeout_at(deadline, connection.send(request)).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(Lost {
+            error,
+            may_have_left,
+        })) => Err(SendFailure {
+            provenance: provenance(may_have_left),
+            cause: Cause::Connection,
+            detail: describe(&error),
+        }),
+        Err(_) => Err(SendFailure {
+            provenance: provenance(witness.attempts() != before),
+            cause: Cause::HeaderTimeout,
+            detail: format!("no response headers within {} s", timeouts.header.as_secs()),
+        }),
+    }
+}
+
+fn provenance(may_have_left: bool) -> Provenance {
+    if may_have_left {
+        Provenance::Unknown
+    } else {
+        Provenance::NotDispatched
+    }
+}
+
+/// The error with its sources, for the log.
+fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text = format!("{text}: {inner}");
+        source = inner.source();
+    }
+    text
+}
+
+/// A request that can be built again for a second connection.
+struct Outline {
+    method: Method,
+    uri: Uri,
+    headers: http::HeaderMap,
+    payload: Option<Payload>,
+}
+
+impl Outline {
+    fn of(attempt: &Attempt<'_>) -> Result<Self, SendFailure> {
+        let refused = |detail: String| SendFailure {
+            provenance: Provenance::NotDispatched,
+            cause: Cause::Connection,
+            detail,
+        };
+        let uri = attempt
+            .target
+            .parse()
+            .map_err(|e| refused(format!("the request target cannot be sent: {e}")))?;
+        let host = HeaderValue::from_str(attempt.base_url.authority())
+            .map_err(|e| refused(format!("the host cannot be sent: {e}")))?;
+        let mut headers = attempt.headers.clone();
+        headers.insert(header::HOST, host);
+        if let Some(payload) = &attempt.payload {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(payload.length()));
+        }
+        Ok(Self {
+            method: attempt.method.clone(),
+            uri,
+            headers,
+            payload: attempt.payload.clone(),
+        })
+    }
+
+    fn build(&self) -> Request<Outgoing> {
+        let body = match &self.payload {
+            Some(payload) => payload.outgoing(),
+            None => Payload::from_bytes(Bytes::new()).outgoing(),
+        };
+        let mut request = Request::new(body);
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        request.headers_mut().clone_from(&self.headers);
+        request
+    }
+}
