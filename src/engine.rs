@@ -2,4 +2,8 @@
 //!
 //! Invariant: no lock is held across an await; settings and pool are immutable snapshots that are
 //! swapped whole.
+pub mod admission;
+pub mod configuration;
+pub mod dispatch;
+pub mod live;
 pub mod payload;

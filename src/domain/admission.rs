@@ -18,7 +18,7 @@ use self::{
 };
 use super::{
     ids::KeyId,
-    pool::{EdgeIndex, Pool},
+    pool::{EdgeRef, Pool},
     reason::Reason,
 };
 use std::{
@@ -54,10 +54,8 @@ pub struct WaiterId(u64);
 pub struct Grant {
     /// To be given back by [`Admission::release`].
     pub lease: LeaseId,
-    /// The edge within `pool`.
-    pub edge: EdgeIndex,
-    /// The snapshot in force when the choice was made.
-    pub pool: Arc<Pool>,
+    /// The edge to use.
+    pub edge: EdgeRef,
 }
 
 /// What became of a request for a slot.
@@ -156,8 +154,7 @@ impl Admission {
         );
         Ok(Grant {
             lease,
-            edge,
-            pool: Arc::clone(&self.pool),
+            edge: EdgeRef::new(Arc::clone(&self.pool), edge),
         })
     }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 pub use self::{
     base_url::BaseUrl,
-    edges::{Edge, EdgeIndex, Pool},
+    edges::{Edge, EdgeIndex, EdgeRef, Pool},
 };
 
 /// Whether a thing takes new work, and if not, why not.

@@ -46,7 +46,7 @@ fn admission(change: impl FnOnce(&mut Contents), accounts: u128) -> Admission {
 
 fn ask(admission: &mut Admission, demand: Demand) -> Result<(LeaseId, CredentialId), Reason> {
     match admission.request(&Arc::new(demand)) {
-        Decision::Granted(g) => Ok((g.lease, g.pool.credential(g.pool.edge(g.edge)).id)),
+        Decision::Granted(g) => Ok((g.lease, g.edge.credential().id)),
         Decision::Refused(refusal) => Err(refusal.reason),
         Decision::Parked(_) => panic!("parked"),
     }

@@ -51,6 +51,45 @@ impl EdgeIndex {
     }
 }
 
+/// An edge together with the snapshot that it belongs to.
+#[derive(Clone, Debug)]
+pub struct EdgeRef {
+    pool: Arc<Pool>,
+    index: EdgeIndex,
+}
+
+impl EdgeRef {
+    /// The edge at `index` of `pool`.
+    pub const fn new(pool: Arc<Pool>, index: EdgeIndex) -> Self {
+        Self { pool, index }
+    }
+
+    /// The edge itself.
+    pub fn edge(&self) -> &Edge {
+        self.pool.edge(self.index)
+    }
+
+    /// Its credential.
+    pub fn credential(&self) -> &Credential {
+        self.pool.credential(self.edge())
+    }
+
+    /// Its endpoint.
+    pub fn endpoint(&self) -> &Endpoint {
+        self.pool.endpoint(self.edge())
+    }
+
+    /// The accounts that it is charged to.
+    pub fn accounts(&self) -> impl Iterator<Item = &Account> {
+        self.pool.accounts_of(self.edge())
+    }
+
+    /// What upstream is asked for when a client asks this edge for `model`.
+    pub fn upstream_model<'a>(&'a self, model: &'a str) -> &'a str {
+        self.pool.upstream_model(self.edge(), model)
+    }
+}
+
 /// Which edges serve what, for one protocol.
 #[derive(Debug, Default)]
 struct Served {

@@ -1,0 +1,286 @@
+//! Waits for admission on behalf of one request, and holds what was granted.
+//!
+//! Invariants: the lock is held for one event of the machine and never across an await; answers
+//! are delivered after it has been let go; a [`Lease`] gives itself back on every way out, a
+//! waiter that nobody awaits any more withdraws itself.
+use crate::{
+    clock::Instant,
+    domain::{
+        admission::{
+            Admission as Machine, Decision, Demand, Grant, LeaseId, Limits, Part, Refusal, Settled,
+            WaiterId,
+        },
+        pool::{EdgeRef, Pool},
+        reason::Reason,
+    },
+};
+use std::{
+    collections::HashMap,
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::{sync::oneshot, time::timeout};
+
+/// The one admission of the process.
+#[derive(Clone, Debug)]
+pub struct Admission(Arc<Mutex<State>>);
+
+type Answer = Result<Lease, Refusal>;
+
+#[derive(Debug)]
+struct State {
+    machine: Machine,
+    answers: HashMap<WaiterId, oneshot::Sender<Answer>>,
+    pace: Pace,
+    is_closed: bool,
+}
+
+/// How fast stream slots have been coming free: the base of every `Retry-After`.
+#[derive(Debug)]
+struct Pace {
+    last: Option<Instant>,
+    /// Moving average of the time between two releases, in milliseconds.
+    every_ms: u64,
+}
+
+/// The longest wait that is ever told to a client: beyond it some give up and some sleep for good.
+pub const RETRY_AFTER_MAX_SECONDS: u64 = 60;
+
+/// A request that may not go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Denied {
+    /// Why.
+    pub refusal: Refusal,
+    /// How long it had waited.
+    pub waited: Duration,
+    /// When to come again, in whole seconds, before spreading.
+    pub retry_after_seconds: u64,
+}
+
+impl Admission {
+    /// Nothing held, nobody waiting.
+    pub fn new(pool: Arc<Pool>, limits: Limits) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            machine: Machine::new(pool, limits),
+            answers: HashMap::new(),
+            pace: Pace {
+                last: None,
+                every_ms: 1000,
+            },
+            is_closed: false,
+        })))
+    }
+
+    /// Gets a lease for `demand`, waiting for at most `patience`; `on_park` is called if it has
+    /// to wait. Dropping the future leaves the queue.
+    pub async fn admit(
+        &self,
+        demand: &Arc<Demand>,
+        patience: Duration,
+        on_park: impl FnOnce(),
+    ) -> Result<Lease, Denied> {
+        let (mut parked, mut answer) = match self.ask(demand) {
+            Asked::Answered(answer) => {
+                return answer.map_err(|refusal| self.denied(refusal, Duration::ZERO));
+            }
+            Asked::Parked(parked, answer) => (parked, answer),
+        };
+        on_park();
+        let since = Instant::now();
+        let answered = match timeout(patience, &mut answer).await {
+            Ok(answered) => answered,
+            Err(_) => match parked.withdraw() {
+                Some(refusal) => Ok(Err(refusal)),
+                // Settled at this very moment: its answer is on the way.
+                None => answer.await,
+            },
+        };
+        // The sender goes without an answer only when the process does.
+        answered
+            .unwrap_or(Err(Refusal::bare(Reason::ShuttingDown)))
+            .map_err(|refusal| self.denied(refusal, since.elapsed()))
+    }
+
+    fn ask(&self, demand: &Arc<Demand>) -> Asked {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Asked::Answered(Err(Refusal::bare(Reason::ShuttingDown)));
+        }
+        match state.machine.request(demand) {
+            Decision::Granted(grant) => Asked::Answered(Ok(self.lease(grant))),
+            Decision::Refused(refusal) => Asked::Answered(Err(refusal)),
+            Decision::Parked(waiter) => {
+                let (sender, answer) = oneshot::channel();
+                state.answers.insert(waiter, sender);
+                let parked = Parked {
+                    admission: self.clone(),
+                    waiter: Some(waiter),
+                };
+                Asked::Parked(parked, answer)
+            }
+        }
+    }
+
+    fn denied(&self, refusal: Refusal, waited: Duration) -> Denied {
+        Denied {
+            refusal,
+            waited,
+            retry_after_seconds: self.retry_after_seconds(),
+        }
+    }
+
+    /// When a slot may be free for somebody who comes again, in whole seconds.
+    pub fn retry_after_seconds(&self) -> u64 {
+        let state = self.lock();
+        let ahead = state.machine.waiters() as u64 + 1;
+        (state.pace.every_ms * ahead)
+            .div_ceil(1000)
+            .clamp(1, RETRY_AFTER_MAX_SECONDS)
+    }
+
+    /// A new pool or new limits take effect for whatever comes and for whoever waits.
+    pub fn reconfigure(&self, pool: Arc<Pool>, limits: Limits) {
+        self.event(|state, settled| state.machine.reconfigure(pool, limits, settled));
+    }
+
+    /// Nobody is let in any more; everyone parked is answered.
+    pub fn close(&self) {
+        let answers = {
+            let mut state = self.lock();
+            state.is_closed = true;
+            let answers = mem::take(&mut state.answers);
+            for waiter in answers.keys() {
+                state.machine.withdraw(*waiter);
+            }
+            answers
+        };
+        for (_, sender) in answers {
+            // A waiter that has just gone needs no answer.
+            let _ = sender.send(Err(Refusal::bare(Reason::ShuttingDown)));
+        }
+    }
+
+    /// (leases, waiters) at this moment.
+    pub fn counts(&self) -> (usize, usize) {
+        let state = self.lock();
+        (state.machine.leases(), state.machine.waiters())
+    }
+
+    /// (streams in flight, ordinary capacity); no capacity where some account is unlimited.
+    pub fn stream_totals(&self) -> (u64, Option<u64>) {
+        self.lock().machine.stream_totals()
+    }
+
+    /// One event of the machine, and the delivery of what it settled.
+    fn event(&self, event: impl FnOnce(&mut State, &mut Vec<Settled>)) {
+        let mut settled = Vec::new();
+        let mut deliveries = Vec::new();
+        let mut state = self.lock();
+        event(&mut state, &mut settled);
+        for one in settled {
+            let answer = one.answer.map(|grant| self.lease(grant));
+            deliveries.push((state.answers.remove(&one.waiter), answer));
+        }
+        drop(state);
+        for (sender, answer) in deliveries {
+            // A lease that finds nobody gives itself back.
+            if let Some(sender) = sender {
+                let _ = sender.send(answer);
+            }
+        }
+    }
+
+    fn lease(&self, grant: Grant) -> Lease {
+        Lease {
+            admission: self.clone(),
+            grant,
+            holds_create: true,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Asked {
+    Answered(Answer),
+    Parked(Parked, oneshot::Receiver<Answer>),
+}
+
+/// A place in the queue; gives itself up on drop.
+#[derive(Debug)]
+struct Parked {
+    admission: Admission,
+    waiter: Option<WaiterId>,
+}
+
+impl Parked {
+    /// Why it was waiting; `None` if it has been settled already.
+    fn withdraw(&mut self) -> Option<Refusal> {
+        let waiter = self.waiter.take()?;
+        let mut state = self.admission.lock();
+        state.answers.remove(&waiter);
+        state.machine.withdraw(waiter)
+    }
+}
+
+impl Drop for Parked {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
+
+/// Slots held on an edge, given back on drop.
+#[must_use = "dropping a lease gives its slots back"]
+#[derive(Debug)]
+pub struct Lease {
+    admission: Admission,
+    grant: Grant,
+    holds_create: bool,
+}
+
+impl Lease {
+    /// The edge to use.
+    pub fn edge(&self) -> &EdgeRef {
+        &self.grant.edge
+    }
+
+    /// Gives back the slot for starting a request; the rest is kept.
+    pub fn release_create(&mut self) {
+        if mem::take(&mut self.holds_create) {
+            self.give_back(Part::Create);
+        }
+    }
+
+    fn give_back(&self, part: Part) {
+        let lease: LeaseId = self.grant.lease;
+        self.admission.event(|state, settled| {
+            state.machine.release(lease, part, settled);
+            if part == Part::All {
+                state.pace.note(Instant::now());
+            }
+        });
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.give_back(Part::All);
+    }
+}
+
+impl Pace {
+    fn note(&mut self, now: Instant) {
+        if let Some(last) = self.last.replace(now) {
+            let gap = u64::try_from(now.duration_since(last).as_millis()).unwrap_or(u64::MAX);
+            // A pause in the work is no sign of slow slots.
+            let gap = gap.min(RETRY_AFTER_MAX_SECONDS * 1000);
+            self.every_ms = (self.every_ms * 7 + gap) / 8;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! What is configured now: settings and pool, as snapshots that are swapped whole.
+//!
+//! Invariant: a swap reaches admission in the same call, so that no request is admitted by rules
+//! that are older than those a later request has seen.
+use super::admission::Admission;
+use crate::domain::{
+    admission::Limits,
+    pool::Pool,
+    settings::{Layer, Name, Settings},
+};
+use arc_swap::ArcSwap;
+use std::sync::Arc;
+
+/// The configuration in force; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Configuration(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    environment: Layer,
+    settings: ArcSwap<Settings>,
+    pool: ArcSwap<Pool>,
+    admission: Admission,
+}
+
+impl Configuration {
+    /// The first configuration, and the admission that follows it.
+    pub fn new(environment: Layer, overrides: &Layer, pool: Pool) -> Self {
+        let settings = Settings::resolve(&environment, overrides);
+        let pool = Arc::new(pool);
+        let admission = Admission::new(Arc::clone(&pool), limits(&settings));
+        Self(Arc::new(Shared {
+            environment,
+            settings: ArcSwap::from_pointee(settings),
+            pool: ArcSwap::new(pool),
+            admission,
+        }))
+    }
+
+    /// Swaps both.
+    pub fn swap(&self, overrides: &Layer, pool: Pool) {
+        let settings = Settings::resolve(&self.0.environment, overrides);
+        let pool = Arc::new(pool);
+        let limits = limits(&settings);
+        self.0.settings.store(Arc::new(settings));
+        self.0.pool.store(Arc::clone(&pool));
+        self.0.admission.reconfigure(pool, limits);
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> arc_swap::Guard<Arc<Settings>> {
+        self.0.settings.load()
+    }
+
+    /// The pool in force.
+    pub fn pool(&self) -> arc_swap::Guard<Arc<Pool>> {
+        self.0.pool.load()
+    }
+
+    /// What the environment says of the settings.
+    pub fn environment(&self) -> &Layer {
+        &self.0.environment
+    }
+
+    /// The one admission.
+    pub fn admission(&self) -> &Admission {
+        &self.0.admission
+    }
+}
+
+/// What admission needs of the settings.
+fn limits(settings: &Settings) -> Limits {
+    let count = |name| u32::try_from(settings.integer(name)).unwrap_or(u32::MAX);
+    Limits {
+        stream: count(Name::AccountStreamLimit),
+        create: count(Name::AccountCreateLimit),
+        reserve: count(Name::AccountStreamReserve),
+        waiters_per_key: count(Name::WaitersPerKey) as usize,
+        may_park: settings.integer(Name::CapacityWaitSeconds) > 0,
+    }
+}

@@ -1,0 +1,171 @@
+//! Brings one request to upstream: admission, attempt, and what follows a failure.
+//!
+//! Invariants: a lease is released before anything else is tried; nothing is sent again unless the
+//! plan of [`crate::domain::dispatch`] says so.
+use super::{
+    admission::{Admission, Denied, Lease},
+    live::{Progress, Stage},
+};
+use crate::{
+    clock::Instant,
+    domain::{
+        admission::Demand,
+        dispatch::{Next, Plan, Provenance},
+        pool::EdgeRef,
+        reason::Reason,
+    },
+    ports::{Answer, Attempt, SendFailure, Upstream},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::time::timeout;
+
+/// After this long a request counts as started, though upstream has not answered: the headers of
+/// a non-streaming answer come only with its end.
+const STARTED_AFTER: Duration = Duration::from_secs(5);
+
+/// How a request is to be tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Accounts that it may be tried on.
+    pub max_attempts: u32,
+    /// Whether sending it twice does nothing twice.
+    pub is_repeatable: bool,
+    /// How long it may wait for capacity, over all attempts.
+    pub patience: Duration,
+}
+
+/// An answer, with the slots that it holds until it has ended.
+pub struct Dispatched {
+    /// What upstream says.
+    pub answer: Answer,
+    /// To be kept until the body has ended.
+    pub lease: Lease,
+    /// How many attempts it took.
+    pub attempts: u32,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Undelivered {
+    /// fairlane refused it.
+    Denied(Denied),
+    /// Upstream could not be reached or did not answer; `detail` is for the log.
+    Failed {
+        /// What the client is told.
+        reason: Reason,
+        /// What happened, for the log.
+        detail: String,
+    },
+}
+
+/// How often attempts failed, by what is proven of them; for the metrics.
+pub trait Observer: Sync {
+    /// An attempt got no answer.
+    fn attempt_failed(&self, edge: &EdgeRef, failure: &SendFailure);
+    /// A request goes on to another account.
+    fn moved(&self, provenance: Provenance);
+}
+
+/// Where attempts go.
+#[derive(Clone, Copy)]
+pub struct Route<'a> {
+    /// The one admission.
+    pub admission: &'a Admission,
+    /// The way to providers.
+    pub upstream: &'a dyn Upstream,
+    /// Who is told of failures.
+    pub observer: &'a dyn Observer,
+}
+
+/// Brings a request to upstream; `build` makes the attempt for the edge that was chosen.
+pub async fn dispatch<F>(
+    route: Route<'_>,
+    mut demand: Demand,
+    rules: Rules,
+    progress: &Progress,
+    build: F,
+) -> Result<Dispatched, (Undelivered, u32)>
+where
+    F: for<'e> Fn(&'e EdgeRef) -> Attempt<'e> + Sync,
+{
+    let is_movable = !demand.needs_owner && demand.scope().is_none_or(|s| s.len() != 1);
+    let mut plan = Plan::new(rules.max_attempts, is_movable, rules.is_repeatable);
+    let mut patience = rules.patience;
+    loop {
+        progress.reach(Stage::Selected);
+        let shared = Arc::new(demand);
+        let asked_at = Instant::now();
+        let asked = route
+            .admission
+            .admit(&shared, patience, || progress.reach(Stage::Parked))
+            .await;
+        let mut lease = match asked {
+            Ok(lease) => lease,
+            Err(denied) => return Err((undelivered(&plan, denied), plan.attempts())),
+        };
+        progress.reach(Stage::Admitted);
+        patience = patience.saturating_sub(asked_at.elapsed());
+        plan.begin();
+        progress.reach(Stage::Dispatched);
+        let failure = match attempt(route.upstream, &mut lease, &build).await {
+            Ok(answer) => {
+                lease.release_create();
+                let attempts = plan.attempts();
+                return Ok(Dispatched {
+                    answer,
+                    lease,
+                    attempts,
+                });
+            }
+            Err(failure) => failure,
+        };
+        route.observer.attempt_failed(lease.edge(), &failure);
+        demand = Arc::unwrap_or_clone(shared);
+        let accounts = lease.edge().accounts().map(|a| a.id);
+        let next = plan.after_failure(
+            failure.provenance,
+            failure.cause,
+            accounts,
+            &mut demand.tried,
+        );
+        drop(lease);
+        match next {
+            Next::Move => route.observer.moved(failure.provenance),
+            Next::GiveUp(reason) => {
+                let detail = failure.detail;
+                return Err((Undelivered::Failed { reason, detail }, plan.attempts()));
+            }
+        }
+    }
+}
+
+/// One attempt; the slot for starting is given back after a while even if no answer has come.
+async fn attempt<F>(
+    upstream: &dyn Upstream,
+    lease: &mut Lease,
+    build: &F,
+) -> Result<Answer, SendFailure>
+where
+    F: for<'e> Fn(&'e EdgeRef) -> Attempt<'e> + Sync,
+{
+    let edge = lease.edge().clone();
+    let mut sending = upstream.send(build(&edge));
+    if let Ok(result) = timeout(STARTED_AFTER, &mut sending).await {
+        return result;
+    }
+    lease.release_create();
+    sending.await
+}
+
+fn undelivered(plan: &Plan, denied: Denied) -> Undelivered {
+    match plan.exhausted() {
+        // Something was tried and nothing else is left: what happened there is the answer.
+        Some(reason) if denied.refusal.reason == Reason::NoServiceableAccount => {
+            Undelivered::Failed {
+                reason,
+                detail: "no other account is left to try".to_owned(),
+            }
+        }
+        _ => Undelivered::Denied(denied),
+    }
+}
