@@ -15,5 +15,6 @@ pub mod domain;
 pub mod engine;
 pub mod entropy;
 pub mod ports;
+pub mod protocol;
 pub mod tasks;
 pub mod upstream;

@@ -1,0 +1,19 @@
+//! Wire shapes of the protocols: what a request is, what its body says, how an answer went.
+//!
+//! Invariant: everything here is pure. Functions take bytes and headers and return values; whatever
+//! must look at a body takes it in pieces as they come (`feed`) and never changes a byte of it. What
+//! is kept of a body is bounded, however long or odd that body is, and no input can cause a panic.
+//!
+//! In the order in which a request meets them: [`route`] tells the [`operation`] from the path,
+//! [`peek`] reads the few fields that choose an edge, [`headers`] takes off what must not travel,
+//! [`watch`] follows the answer, [`errors`] and [`models`] are answers of fairlane's own.
+pub mod errors;
+pub mod headers;
+pub mod models;
+pub mod operation;
+pub mod peek;
+mod percent;
+pub mod route;
+pub mod sse;
+pub mod usage;
+pub mod watch;
