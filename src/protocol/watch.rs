@@ -1,0 +1,256 @@
+//! Following an answer on its way to the client: did it end as it should, and what did it use?
+//!
+//! Invariant: watching changes no byte and delays none; what it keeps is bounded. It is for answers
+//! with a success status and a body; whatever else upstream says, its status tells already.
+//!
+//! Answers compressed with gzip, deflate or zstd are decoded for watching. Of those compressed with
+//! anything else (`br`), and of those that turn out not to be what their header says, usage is
+//! unknown and completeness is what the transport says.
+mod event;
+mod json;
+#[cfg(test)]
+mod tests;
+
+use super::{
+    operation::Operation,
+    peek::Decoder,
+    sse::{EventScanner, Payload},
+    usage::{Counts, Usage},
+};
+use crate::domain::protocol::Protocol;
+use event::{Dialect, Sign};
+use json::JsonWatch;
+
+/// The longest excerpt of an error, in bytes.
+const MAX_EXCERPT_BYTES: usize = 512;
+
+/// What became of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether it ended as it should.
+    pub completeness: Completeness,
+    /// What it says it has used.
+    pub usage: Usage,
+    /// Whether the protocol's last event, or the end of the document, was seen.
+    pub terminal_seen: bool,
+}
+
+/// Whether an answer ended as it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Completeness {
+    /// It did.
+    Complete,
+    /// It broke off.
+    Broken(Break),
+    /// It says, or is, an error, although its status says success.
+    Failed {
+        /// How it says so: the beginning of it, as text.
+        excerpt: String,
+    },
+}
+
+/// How an answer broke off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Break {
+    /// The transport ended before the body did.
+    CutOff,
+    /// The body ended cleanly, but without the event that ends such a stream.
+    NoTerminalEvent,
+    /// The body ended cleanly in the middle of its document.
+    UnfinishedDocument,
+}
+
+impl Break {
+    /// The word in ledger and log.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CutOff => "cut_off",
+            Self::NoTerminalEvent => "no_terminal_event",
+            Self::UnfinishedDocument => "unfinished_document",
+        }
+    }
+}
+
+/// Follows one answer.
+pub struct Watcher {
+    /// Absent where there is nothing to undo.
+    decoder: Option<Box<Decoder>>,
+    body: Body,
+}
+
+enum Body {
+    Events(Box<EventWatch>),
+    Json(Box<JsonWatch>),
+    /// Nothing to be told from it.
+    Opaque,
+}
+
+struct EventWatch {
+    scanner: EventScanner,
+    dialect: Dialect,
+    counts: Counts,
+    has_ended: bool,
+    failure: Option<String>,
+}
+
+impl Watcher {
+    /// For the answer to `operation` with those values of `Content-Type` and `Content-Encoding`.
+    pub fn new(
+        protocol: Protocol,
+        operation: Operation,
+        content_type: Option<&[u8]>,
+        content_encoding: Option<&[u8]>,
+    ) -> Self {
+        let Ok(decoder) = Decoder::new(content_encoding.into_iter()) else {
+            return Self {
+                decoder: None,
+                body: Body::Opaque,
+            };
+        };
+        Self {
+            decoder: (!decoder.is_identity()).then(|| Box::new(decoder)),
+            body: Body::new(protocol, operation, media_type(content_type)),
+        }
+    }
+
+    /// Takes the next piece of the body, as it came.
+    pub fn feed(&mut self, piece: &[u8]) {
+        let body = &mut self.body;
+        let Some(decoder) = &mut self.decoder else {
+            return body.feed(piece);
+        };
+        if matches!(body, Body::Opaque) {
+            return;
+        }
+        let result = decoder.push(piece, &mut |bytes| {
+            body.feed(bytes);
+            Ok(())
+        });
+        if result.is_err() {
+            self.body = Body::Opaque;
+        }
+    }
+
+    /// Whether the protocol's last event has come by already: a client that leaves now has all.
+    pub fn terminal_seen(&self) -> bool {
+        match &self.body {
+            Body::Events(watch) => watch.has_ended,
+            Body::Json(_) | Body::Opaque => false,
+        }
+    }
+
+    /// What became of the answer, now that it has ended; `clean` tells that the transport ended it
+    /// as its framing demands.
+    pub fn end(self, clean: bool) -> Verdict {
+        match self.body {
+            Body::Events(watch) => watch.end(clean),
+            Body::Json(watch) => watch.end(clean),
+            Body::Opaque => Verdict {
+                completeness: by_transport(clean),
+                usage: Usage::default(),
+                terminal_seen: clean,
+            },
+        }
+    }
+}
+
+impl Body {
+    fn new(protocol: Protocol, operation: Operation, media_type: &[u8]) -> Self {
+        let is = |other: &str| media_type.eq_ignore_ascii_case(other.as_bytes());
+        if is("text/event-stream") {
+            return Self::Events(Box::new(EventWatch {
+                scanner: EventScanner::default(),
+                dialect: Dialect::of(protocol, operation),
+                counts: Counts::default(),
+                has_ended: false,
+                failure: None,
+            }));
+        }
+        let is_json = is("application/json") || media_type.ends_with(b"+json");
+        if is_json || is("text/html") || operation.answers_json() {
+            return Self::Json(Box::new(JsonWatch::new(operation)));
+        }
+        Self::Opaque
+    }
+
+    fn feed(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Events(watch) => watch.feed(bytes),
+            Self::Json(watch) => watch.feed(bytes),
+            Self::Opaque => {}
+        }
+    }
+}
+
+impl EventWatch {
+    fn feed(&mut self, bytes: &[u8]) {
+        let mut scanner = std::mem::take(&mut self.scanner);
+        scanner.feed(bytes, &mut |name, data| self.event(name, data));
+        self.scanner = scanner;
+    }
+
+    fn event(&mut self, name: &[u8], data: Payload<'_>) {
+        let Sign {
+            ends,
+            fails,
+            counts,
+        } = self.dialect.sign(name, data);
+        self.has_ended |= ends;
+        if fails && self.failure.is_none() {
+            self.failure = Some(excerpt(data.head()));
+        }
+        if let Some(counts) = counts {
+            self.counts = counts.or(self.counts);
+        }
+    }
+
+    fn end(mut self, clean: bool) -> Verdict {
+        let mut scanner = std::mem::take(&mut self.scanner);
+        scanner.finish(&mut |name, data| self.event(name, data));
+        let completeness = match self.failure {
+            Some(excerpt) => Completeness::Failed { excerpt },
+            None if self.has_ended => Completeness::Complete,
+            None if clean && self.dialect.has_terminal_event() => {
+                Completeness::Broken(Break::NoTerminalEvent)
+            }
+            None => by_transport(clean),
+        };
+        Verdict {
+            completeness,
+            usage: self.counts.usage(),
+            terminal_seen: self.has_ended,
+        }
+    }
+}
+
+fn by_transport(clean: bool) -> Completeness {
+    if clean {
+        Completeness::Complete
+    } else {
+        Completeness::Broken(Break::CutOff)
+    }
+}
+
+/// The media type of a content type, without parameters.
+fn media_type(content_type: Option<&[u8]>) -> &[u8] {
+    let value = content_type.unwrap_or_default();
+    value
+        .split(|b| *b == b';')
+        .next()
+        .unwrap_or_default()
+        .trim_ascii()
+}
+
+/// The beginning of `bytes` as text that ends between two characters.
+fn excerpt(bytes: &[u8]) -> String {
+    let bytes = bytes.trim_ascii();
+    let Some(mut part) = bytes.get(..MAX_EXCERPT_BYTES) else {
+        return String::from_utf8_lossy(bytes).into_owned();
+    };
+    if let Err(error) = std::str::from_utf8(part)
+        && error.error_len().is_none()
+    {
+        part = part.get(..error.valid_up_to()).unwrap_or_default();
+    }
+    String::from_utf8_lossy(part).into_owned()
+}
