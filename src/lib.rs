@@ -11,6 +11,7 @@
 pub mod blocking;
 pub mod clock;
 pub mod digest;
+pub mod document;
 pub mod domain;
 pub mod engine;
 pub mod entropy;

@@ -4,6 +4,7 @@
 //! between two snapshots, an id keeps naming the same thing, and a credential keeps its secret
 //! until that is rotated on purpose.
 pub mod base_url;
+pub mod document;
 pub mod edges;
 pub mod presets;
 
