@@ -5,6 +5,7 @@
 pub mod admission;
 pub mod dispatch;
 pub mod ids;
+pub mod ledger;
 pub mod pool;
 pub mod protocol;
 pub mod reason;

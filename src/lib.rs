@@ -17,5 +17,6 @@ pub mod engine;
 pub mod entropy;
 pub mod ports;
 pub mod protocol;
+pub mod store;
 pub mod tasks;
 pub mod upstream;

@@ -1,0 +1,166 @@
+//! What the log remembers, finds and forgets.
+use super::*;
+
+struct Bench {
+    store: Store,
+    dir: tempfile::TempDir,
+}
+
+fn bench() -> Bench {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("f.db")).unwrap();
+    Bench { store, dir }
+}
+
+fn entry(millis: u128, n: u128) -> Entry {
+    Entry {
+        id: RequestId::from_u128((millis << 80) | n),
+        started_at: i64::try_from(millis).unwrap(),
+        key: Some(KeyId::from_u128(n % 2)),
+        account: Some(AccountId::from_u128(n % 3)),
+        credential: Some(CredentialId::from_u128(4)),
+        endpoint: Some(EndpointId::from_u128(5)),
+        protocol: Some(Protocol::FalQueue),
+        method: "POST".into(),
+        path: "/v1/chat/completions".into(),
+        model: Some("m".into()),
+        upstream_model: Some("n".into()),
+        status: Some(if n.is_multiple_of(2) { 200 } else { 429 }),
+        reason: (!n.is_multiple_of(2)).then_some(Reason::QueueFull),
+        outcome: if n.is_multiple_of(2) {
+            Outcome::Ok
+        } else {
+            Outcome::Refused
+        },
+        attempts: 2,
+        request_bytes: 10,
+        response_bytes: u64::MAX / 2,
+        queued_ms: Some(0),
+        headers_ms: None,
+        first_byte_ms: Some(3),
+        total_ms: Some(4),
+        input_tokens: None,
+        output_tokens: Some(0),
+        cached_tokens: Some(6),
+        upstream_request_id: Some("up".into()),
+        error: Some("é".into()),
+    }
+}
+
+async fn logged(count: u128) -> Bench {
+    let bench = bench();
+    for n in 0..count {
+        assert!(bench.store.try_log(entry(1000 + n, n)));
+    }
+    bench.store.flush().await.unwrap();
+    bench
+}
+
+/// The last digits of the requests that are found, newest first.
+async fn check(bench: &Bench, filter: LedgerFilter, expect: &[u128]) {
+    let found = bench.store.requests(filter.clone()).await.unwrap();
+    let numbers: Vec<u128> = found.iter().map(|e| e.id.as_u128() & 0xff).collect();
+    assert_eq!(numbers, expect, "{filter:?}");
+}
+
+fn all() -> LedgerFilter {
+    LedgerFilter {
+        limit: 100,
+        ..LedgerFilter::default()
+    }
+}
+
+#[tokio::test]
+async fn the_log_is_read_newest_first_page_by_page() {
+    let bench = logged(6).await;
+    check(&bench, all(), &[5, 4, 3, 2, 1, 0]).await;
+    let page = LedgerFilter { limit: 2, ..all() };
+    check(&bench, page.clone(), &[5, 4]).await;
+    let before = Some(entry(1004, 4).id);
+    check(&bench, LedgerFilter { before, ..page }, &[3, 2]).await;
+}
+
+#[tokio::test]
+async fn the_log_is_narrowed_by_what_a_row_says() {
+    let bench = logged(6).await;
+    let key = Some(KeyId::from_u128(1));
+    let account = Some(AccountId::from_u128(2));
+    let status_class = Some(2);
+    let outcome = Some(Outcome::Refused);
+    check(&bench, LedgerFilter { key, ..all() }, &[5, 3, 1]).await;
+    check(
+        &bench,
+        LedgerFilter {
+            key,
+            account,
+            ..all()
+        },
+        &[5],
+    )
+    .await;
+    check(
+        &bench,
+        LedgerFilter {
+            status_class,
+            ..all()
+        },
+        &[4, 2, 0],
+    )
+    .await;
+    check(&bench, LedgerFilter { outcome, ..all() }, &[5, 3, 1]).await;
+}
+
+#[tokio::test]
+async fn a_row_is_read_back_whole() {
+    let bench = logged(6).await;
+    let one = bench.store.request(entry(1003, 3).id).await.unwrap();
+    assert_eq!(one, Some(entry(1003, 3)));
+    let none = bench.store.request(RequestId::from_u128(1)).await.unwrap();
+    assert_eq!(none, None);
+}
+
+#[tokio::test]
+async fn old_rows_of_the_log_are_removed_in_small_steps() {
+    let bench = bench();
+    let store = &bench.store;
+    for n in 0..2500 {
+        assert!(store.try_log(entry(n, n)));
+    }
+    store.flush().await.unwrap();
+    assert_eq!(store.prune_ledger(2100).await.unwrap(), 2100);
+    assert_eq!(store.prune_ledger(2100).await.unwrap(), 0);
+    let filter = LedgerFilter {
+        limit: 500,
+        ..LedgerFilter::default()
+    };
+    let left = store.requests(filter).await.unwrap();
+    assert_eq!(left.len(), 400);
+    assert_eq!(left.last().map(|e| e.started_at), Some(2100));
+}
+
+#[tokio::test]
+async fn nothing_at_the_start_reads_the_log() {
+    let bench = bench();
+    for n in 0..2000 {
+        assert!(bench.store.try_log(entry(n, n)));
+    }
+    bench.store.flush().await.unwrap();
+    drop(bench.store);
+    // Garbage on every page of the log but its root goes unnoticed by an opening.
+    let path = bench.dir.path().join("f.db");
+    let conn = Connection::open(&path).unwrap();
+    let pages: Vec<i64> = conn
+        .prepare("SELECT pageno FROM dbstat WHERE name = 'requests' AND path <> '/'")
+        .and_then(|mut s| s.query_map([], |row| row.get(0))?.collect())
+        .unwrap();
+    conn.close().unwrap();
+    assert!(pages.len() > 50);
+    let mut bytes = std::fs::read(&path).unwrap();
+    for page in pages {
+        let at = usize::try_from(page - 1).unwrap() * 4096;
+        bytes[at..at + 4096].fill(0xa5);
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.pool().await.unwrap().version, 1);
+}

@@ -1,0 +1,129 @@
+//! Group commit: whatever queued while the previous commit ran goes into the next one.
+//!
+//! Invariant: every change runs in a savepoint of its own; what is answered with success was
+//! committed.
+use super::queue::{Job, Shared};
+use crate::{
+    clock::Instant,
+    domain::ledger::Entry,
+    store::{error::StoreError, file::LOCK_PATIENCE, ledger},
+};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
+
+/// How long log rows wait for another process's lock: changes must not stand behind them.
+const ROW_LOCK_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Answers those who wait when the thread ends, in whatever way.
+struct Farewell<'a>(&'a Shared);
+
+impl Drop for Farewell<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+/// The writer thread: until the queue is closed and empty.
+pub(super) fn serve(shared: &Shared, mut conn: Connection) {
+    let _farewell = Farewell(shared);
+    while let Some(work) = shared.next() {
+        // Rows first: they were queued before whoever now waits for a change.
+        write_rows(shared, &mut conn, work.rows);
+        write_jobs(shared, &mut conn, work.jobs);
+    }
+    if let Err((_, error)) = conn.close() {
+        tracing::error!(%error, "the database could not be closed");
+    }
+}
+
+fn write_jobs(shared: &Shared, conn: &mut Connection, mut jobs: Vec<Box<dyn Job>>) {
+    if jobs.is_empty() {
+        return;
+    }
+    let outcome = commit(conn, &mut jobs);
+    if let Err(error) = &outcome {
+        tracing::error!(%error, changes = jobs.len(), "changes could not be written");
+    }
+    shared.note_jobs(outcome.as_ref().err());
+    for job in jobs {
+        let took = Instant::now().saturating_duration_since(job.asked_at());
+        job.answer(outcome.as_ref().err());
+        shared.observed(took);
+    }
+}
+
+fn commit(conn: &mut Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+    let mut tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for job in jobs {
+        run_apart(&mut tx, job.as_mut())?;
+    }
+    Ok(tx.commit()?)
+}
+
+/// Runs one change in a savepoint. An error means that the whole transaction is gone.
+fn run_apart(tx: &mut Transaction<'_>, job: &mut dyn Job) -> Result<(), StoreError> {
+    let mut point = tx.savepoint()?;
+    let is_kept = catch_unwind(AssertUnwindSafe(|| job.run(&point))).unwrap_or_else(|_| {
+        tracing::error!("a change to the database panicked");
+        false
+    });
+    // A full or failing disk makes SQLite roll everything back by itself. Going on would run the
+    // remaining changes without a transaction.
+    if point.is_autocommit() {
+        return Err(rolled_back());
+    }
+    if !is_kept {
+        point.rollback()?;
+    }
+    Ok(point.commit()?)
+}
+
+fn rolled_back() -> StoreError {
+    StoreError::Database {
+        fault: crate::store::error::Fault::Io,
+        detail: "the disk refused a neighbouring change, and everything was rolled back".into(),
+    }
+}
+
+fn write_rows(shared: &Shared, conn: &mut Connection, rows: Vec<Entry>) {
+    if rows.is_empty() {
+        return;
+    }
+    match insert_rows(conn, &rows) {
+        Ok(refused) => {
+            shared.count_dropped(refused);
+            shared.note_rows(None);
+        }
+        Err(error) => {
+            tracing::warn!(%error, rows = rows.len(), "request log rows could not be written");
+            shared.note_rows(Some(&error));
+            shared.put_back(rows);
+        }
+    }
+}
+
+/// Inserts what can be inserted; says how many rows no table would take.
+fn insert_rows(conn: &mut Connection, rows: &[Entry]) -> Result<usize, StoreError> {
+    conn.busy_timeout(ROW_LOCK_PATIENCE)?;
+    let begun = conn.transaction_with_behavior(TransactionBehavior::Immediate);
+    let inserted = begun.map_err(StoreError::from).and_then(|tx| {
+        let mut refused = 0;
+        for row in rows {
+            match ledger::insert(&tx, row) {
+                Ok(()) => {}
+                Err(error) if error.is_disk() => return Err(error),
+                Err(error) => {
+                    tracing::error!(%error, request = %row.id, "a request log row was refused");
+                    refused += 1;
+                }
+            }
+        }
+        tx.commit()?;
+        Ok(refused)
+    });
+    conn.busy_timeout(LOCK_PATIENCE)?;
+    inserted
+}
