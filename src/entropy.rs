@@ -17,3 +17,8 @@ pub fn secret(prefix: &str) -> String {
 pub fn bytes() -> [u8; 32] {
     rand::random()
 }
+
+/// One random byte, to spread what must not happen in step.
+pub fn byte() -> u8 {
+    rand::random()
+}

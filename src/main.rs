@@ -1,3 +1,10 @@
-//! The program.
+//! The program: reads its arguments and hands over.
+use mimalloc::MiMalloc;
+use std::process::ExitCode;
 
-fn main() {}
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+fn main() -> ExitCode {
+    ExitCode::SUCCESS
+}

@@ -1,13 +1,14 @@
-//! What the inner rings need of the outside: the way to a provider, which tests replace.
+//! What the inner rings need of the outside: the way to a provider, and a place for records.
 use crate::{
     domain::{
         dispatch::{Cause, Provenance},
+        ledger::Entry,
         pool::BaseUrl,
     },
     engine::payload::Payload,
 };
 use bytes::Bytes;
-use http::{HeaderMap, Method, response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, response};
 use http_body::Body;
 use std::{future::Future, pin::Pin, time::Duration};
 
@@ -20,8 +21,10 @@ pub struct Attempt<'a> {
     pub method: Method,
     /// Path and query as they are to be sent.
     pub target: String,
-    /// Every header but `Host` and `Content-Length`, the credential included.
-    pub headers: HeaderMap,
+    /// Headers as the client sent them, less what must not travel.
+    pub headers: &'a HeaderMap,
+    /// Headers of this edge, the credential among them; they replace those of the same name.
+    pub edge_headers: Vec<(HeaderName, HeaderValue)>,
     /// The body, or `None` for requests that have none.
     pub payload: Option<Payload>,
     /// How long each step may take.
@@ -73,4 +76,11 @@ pub trait Upstream: Send + Sync {
     /// Sends one request and waits for the head of its answer. Dropping the future drops the
     /// request.
     fn send<'a>(&'a self, attempt: Attempt<'a>) -> Sending<'a>;
+}
+
+/// Takes the records of ended requests, without ever making the caller wait; what cannot be kept
+/// is counted and dropped.
+pub trait Ledger: Send + Sync {
+    /// Takes one record.
+    fn keep(&self, entry: Entry);
 }

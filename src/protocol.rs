@@ -7,6 +7,7 @@
 //! In the order in which a request meets them: [`route`] tells the [`operation`] from the path,
 //! [`peek`] reads the few fields that choose an edge, [`headers`] takes off what must not travel,
 //! [`watch`] follows the answer, [`errors`] and [`models`] are answers of fairlane's own.
+pub mod auth;
 pub mod errors;
 pub mod headers;
 pub mod models;

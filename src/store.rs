@@ -89,6 +89,11 @@ impl Store {
         digest::keyed(&self.inner.instance_secret, secret.as_bytes())
     }
 
+    /// What the keyed hash of upstream secrets is keyed with.
+    fn secrets(&self) -> [u8; 32] {
+        self.inner.instance_secret
+    }
+
     /// Makes a change: `work` runs in a transaction on the writer's thread, and the answer comes
     /// after the commit. An error from `work` undoes the change.
     pub async fn write<T, F>(&self, work: F) -> Result<T, StoreError>

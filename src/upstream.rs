@@ -12,3 +12,6 @@ pub mod tls;
 mod wire;
 
 pub use self::client::Client;
+
+#[cfg(test)]
+mod tests;

@@ -66,6 +66,12 @@ pub trait Observer: Sync {
     fn moved(&self, provenance: Provenance);
 }
 
+/// A request that can be made ready for any edge.
+pub trait Outgoing: Sync {
+    /// What is sent to `edge`.
+    fn attempt<'e>(&'e self, edge: &'e EdgeRef) -> Attempt<'e>;
+}
+
 /// Where attempts go.
 #[derive(Clone, Copy)]
 pub struct Route<'a> {
@@ -77,17 +83,14 @@ pub struct Route<'a> {
     pub observer: &'a dyn Observer,
 }
 
-/// Brings a request to upstream; `build` makes the attempt for the edge that was chosen.
-pub async fn dispatch<F>(
+/// Brings a request to upstream.
+pub async fn dispatch(
     route: Route<'_>,
     mut demand: Demand,
     rules: Rules,
     progress: &Progress,
-    build: F,
-) -> Result<Dispatched, (Undelivered, u32)>
-where
-    F: for<'e> Fn(&'e EdgeRef) -> Attempt<'e> + Sync,
-{
+    outgoing: &dyn Outgoing,
+) -> Result<Dispatched, (Undelivered, u32)> {
     let is_movable = !demand.needs_owner && demand.scope().is_none_or(|s| s.len() != 1);
     let mut plan = Plan::new(rules.max_attempts, is_movable, rules.is_repeatable);
     let mut patience = rules.patience;
@@ -107,7 +110,7 @@ where
         patience = patience.saturating_sub(asked_at.elapsed());
         plan.begin();
         progress.reach(Stage::Dispatched);
-        let failure = match attempt(route.upstream, &mut lease, &build).await {
+        let failure = match attempt(route.upstream, &mut lease, outgoing).await {
             Ok(answer) => {
                 lease.release_create();
                 let attempts = plan.attempts();
@@ -140,16 +143,13 @@ where
 }
 
 /// One attempt; the slot for starting is given back after a while even if no answer has come.
-async fn attempt<F>(
+async fn attempt(
     upstream: &dyn Upstream,
     lease: &mut Lease,
-    build: &F,
-) -> Result<Answer, SendFailure>
-where
-    F: for<'e> Fn(&'e EdgeRef) -> Attempt<'e> + Sync,
-{
+    outgoing: &dyn Outgoing,
+) -> Result<Answer, SendFailure> {
     let edge = lease.edge().clone();
-    let mut sending = upstream.send(build(&edge));
+    let mut sending = upstream.send(outgoing.attempt(&edge));
     if let Ok(result) = timeout(STARTED_AFTER, &mut sending).await {
         return result;
     }

@@ -8,6 +8,8 @@ use std::{
     fs::File,
     future::Future,
     io::{self, Write},
+    mem,
+    ops::Range,
     os::unix::fs::FileExt,
     pin::Pin,
     sync::{
@@ -74,37 +76,71 @@ impl Drop for Share {
 
 /// A request body, cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Payload(Kept);
+pub struct Payload {
+    kept: Kept,
+    splice: Option<Splice>,
+}
+
+/// A stretch of the body that is sent in other words.
+#[derive(Clone, Debug)]
+struct Splice {
+    from: u64,
+    to: u64,
+    instead: Bytes,
+}
 
 #[derive(Clone, Debug)]
 enum Kept {
-    Memory(Bytes, Option<Arc<Share>>),
+    /// The share is held while the body may be in memory.
+    Memory {
+        bytes: Bytes,
+        _share: Option<Arc<Share>>,
+    },
     Spooled(Arc<File>, u64),
 }
 
 impl Payload {
     /// A body that is in memory anyway.
     pub fn from_bytes(bytes: Bytes) -> Self {
-        Self(Kept::Memory(bytes, None))
+        Self::of(Kept::Memory {
+            bytes,
+            _share: None,
+        })
     }
 
-    /// How many bytes it has.
+    const fn of(kept: Kept) -> Self {
+        Self { kept, splice: None }
+    }
+
+    /// The same body with the bytes of `stretch` replaced when it is sent; nothing is copied.
+    #[must_use]
+    pub fn with_replaced(&self, stretch: Range<usize>, instead: Bytes) -> Self {
+        let length = self.kept.length();
+        let to = (stretch.end as u64).min(length);
+        let from = (stretch.start as u64).min(to);
+        Self {
+            kept: self.kept.clone(),
+            splice: Some(Splice { from, to, instead }),
+        }
+    }
+
+    /// How many bytes are sent.
     pub fn length(&self) -> u64 {
-        match &self.0 {
-            Kept::Memory(bytes, _) => bytes.len() as u64,
-            Kept::Spooled(_, length) => *length,
+        match &self.splice {
+            None => self.kept.length(),
+            Some(s) => self.kept.length() - (s.to - s.from) + s.instead.len() as u64,
         }
     }
 
     /// Whether it lies in a file.
     pub fn is_spooled(&self) -> bool {
-        matches!(self.0, Kept::Spooled(..))
+        matches!(self.kept, Kept::Spooled(..))
     }
 
-    /// The whole body in memory, read back from its file where it was spooled.
+    /// The whole body as it came, read back from its file where it was spooled.
     pub async fn bytes(&self) -> io::Result<Bytes> {
-        match &self.0 {
-            Kept::Memory(bytes, _) => Ok(bytes.clone()),
+        match &self.kept {
+            Kept::Memory { bytes, .. } => Ok(bytes.clone()),
             Kept::Spooled(file, length) => {
                 let length = usize::try_from(*length).map_err(io::Error::other)?;
                 read_piece(Arc::clone(file), 0, length).await
@@ -114,17 +150,26 @@ impl Payload {
 
     /// A body to be sent; may be asked for again.
     pub fn outgoing(&self) -> Outgoing {
-        match &self.0 {
-            Kept::Memory(bytes, share) => Outgoing(Source::Memory {
-                bytes: Some(bytes.clone()).filter(|b| !b.is_empty()),
-                _share: share.clone(),
-            }),
-            Kept::Spooled(file, length) => Outgoing(Source::Spooled {
-                file: Arc::clone(file),
-                at: 0,
-                length: *length,
-                reading: None,
-            }),
+        let end = self.kept.length();
+        let (before, instead, after) = match &self.splice {
+            None => (0..end, Bytes::new(), end..end),
+            Some(s) => (0..s.from, s.instead.clone(), s.to..end),
+        };
+        Outgoing {
+            kept: self.kept.clone(),
+            before,
+            instead,
+            after,
+            reading: None,
+        }
+    }
+}
+
+impl Kept {
+    fn length(&self) -> u64 {
+        match self {
+            Self::Memory { bytes, .. } => bytes.len() as u64,
+            Self::Spooled(_, length) => *length,
         }
     }
 }
@@ -245,7 +290,7 @@ impl Collector {
     /// The body as it came.
     pub fn finish(self) -> Payload {
         if let Some((file, length)) = self.spooled {
-            return Payload(Kept::Spooled(file, length));
+            return Payload::of(Kept::Spooled(file, length));
         }
         let bytes = self.first.unwrap_or_else(|| self.buffer.freeze());
         let share = match self.share {
@@ -253,7 +298,10 @@ impl Collector {
             None if bytes.is_empty() => None,
             None => self.budget.reserve(bytes.len() as u64, true),
         };
-        Payload(Kept::Memory(bytes, share.map(Arc::new)))
+        Payload::of(Kept::Memory {
+            bytes,
+            _share: share.map(Arc::new),
+        })
     }
 }
 
@@ -273,22 +321,45 @@ async fn read_piece(file: Arc<File>, at: u64, length: usize) -> io::Result<Bytes
 
 type Reading = Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send>>;
 
-/// A body on its way out.
-pub struct Outgoing(Source);
+/// A body on its way out: what stands before a replaced stretch, what replaces it, what follows.
+pub struct Outgoing {
+    kept: Kept,
+    before: Range<u64>,
+    instead: Bytes,
+    after: Range<u64>,
+    reading: Option<Reading>,
+}
 
-enum Source {
-    /// In one piece; the share is held while the body may be in memory.
-    Memory {
-        bytes: Option<Bytes>,
-        _share: Option<Arc<Share>>,
-    },
-    /// Piece by piece.
-    Spooled {
-        file: Arc<File>,
-        at: u64,
-        length: u64,
-        reading: Option<Reading>,
-    },
+impl Outgoing {
+    fn left(&self) -> u64 {
+        let ranges = (self.before.end - self.before.start) + (self.after.end - self.after.start);
+        ranges + self.instead.len() as u64
+    }
+
+    /// The next piece of `range`, which shrinks by it.
+    fn poll_range(
+        kept: &Kept,
+        range: &mut Range<u64>,
+        reading: &mut Option<Reading>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Bytes>> {
+        let left = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let piece = match kept {
+            Kept::Memory { bytes, .. } => {
+                let start = usize::try_from(range.start).map_err(io::Error::other)?;
+                bytes.slice(start..start + left)
+            }
+            Kept::Spooled(file, _) => {
+                let (file, at) = (Arc::clone(file), range.start);
+                let read = reading
+                    .get_or_insert_with(|| Box::pin(read_piece(file, at, left.min(PIECE_BYTES))));
+                ready!(read.as_mut().poll(cx))?
+            }
+        };
+        *reading = None;
+        range.start += piece.len() as u64;
+        Poll::Ready(Ok(piece))
+    }
 }
 
 impl Body for Outgoing {
@@ -299,45 +370,35 @@ impl Body for Outgoing {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        match &mut self.0 {
-            Source::Memory { bytes, .. } => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
-            Source::Spooled {
-                file,
-                at,
-                length,
-                reading,
-            } => {
-                if at == length {
-                    return Poll::Ready(None);
-                }
-                let left = usize::try_from(*length - *at).unwrap_or(usize::MAX);
-                let piece = ready!(
-                    reading
-                        .get_or_insert_with(|| {
-                            Box::pin(read_piece(Arc::clone(file), *at, left.min(PIECE_BYTES)))
-                        })
-                        .as_mut()
-                        .poll(cx)
-                )?;
-                *reading = None;
-                *at += piece.len() as u64;
-                Poll::Ready(Some(Ok(Frame::data(piece))))
-            }
-        }
+        let this = &mut *self;
+        let piece = if !this.before.is_empty() {
+            ready!(Self::poll_range(
+                &this.kept,
+                &mut this.before,
+                &mut this.reading,
+                cx
+            ))?
+        } else if !this.instead.is_empty() {
+            mem::take(&mut this.instead)
+        } else if !this.after.is_empty() {
+            ready!(Self::poll_range(
+                &this.kept,
+                &mut this.after,
+                &mut this.reading,
+                cx
+            ))?
+        } else {
+            return Poll::Ready(None);
+        };
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
-            Source::Memory { bytes, .. } => bytes.is_none(),
-            Source::Spooled { at, length, .. } => at == length,
-        }
+        self.left() == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(match &self.0 {
-            Source::Memory { bytes, .. } => bytes.as_ref().map_or(0, |b| b.len() as u64),
-            Source::Spooled { at, length, .. } => length - at,
-        })
+        SizeHint::with_exact(self.left())
     }
 }
 

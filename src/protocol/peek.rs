@@ -21,7 +21,7 @@ use param::Shape;
 use std::ops::Range;
 
 pub use coding::Decoder;
-pub use rewrite::{decode_body, replace_model};
+pub use rewrite::{decode_body, model_literal};
 
 /// The longest value of a field that is taken for one, in bytes. Names and ids are far shorter.
 pub const MAX_FIELD_BYTES: usize = 1024;

@@ -80,9 +80,6 @@ pub enum StoreError {
         /// The stored override, or `None` for "inherit".
         current: Option<String>,
     },
-    /// The configuration has changed since the version that the change was worked out for.
-    #[error("the configuration has been changed since it was read; read it again")]
-    Stale,
 }
 
 /// Why a file is not opened. The file is left as it was.

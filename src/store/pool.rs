@@ -40,14 +40,11 @@ pub fn pool(conn: &Connection) -> Result<PoolSnapshot, StoreError> {
     })
 }
 
-/// Carries out a plan that was worked out for the pool at `version`, all or nothing. Returns the
-/// new version.
-pub fn apply(tx: &Connection, version: i64, plan: &Plan) -> Result<i64, StoreError> {
-    if config_version(tx)? != version {
-        return Err(StoreError::Stale);
-    }
+/// Carries out a plan that was worked out in the same transaction, all or nothing. Returns the
+/// version of the configuration after it.
+pub fn apply(tx: &Connection, plan: &Plan) -> Result<i64, StoreError> {
     if plan.is_empty() {
-        return Ok(version);
+        return config_version(tx);
     }
     step_aside(tx, plan)?;
     for key in plan.keys.iter().filter(|c| c.kind == ChangeKind::Removed) {
@@ -105,29 +102,80 @@ impl Store {
         self.read(pool).await
     }
 
-    /// Works out what importing `document` over `existing` does, with this database's fingerprints.
-    /// Nothing is written yet.
-    pub fn plan(
-        &self,
-        document: &Document,
-        existing: &Contents,
-        mode: Mode,
-    ) -> Result<Plan, Vec<Mistake>> {
-        let mut tools = Tools {
-            mint: &mut entropy::uuid7,
-            new_secret: &mut || entropy::secret("fl-"),
-            fingerprint: &|secret| self.fingerprint(secret),
-            hash_key: &|secret| digest::sha256(secret.as_bytes()),
-        };
-        document::plan(document, existing, &mut tools, mode)
+    /// Imports `document`: works out what that changes and writes it, in one transaction.
+    pub async fn import(&self, document: Document, mode: Mode) -> Result<Plan, ImportError> {
+        self.write(self.importing(document, mode)).await?
     }
 
-    /// Carries out a plan that was worked out for the pool at `version`, all or nothing. Returns
-    /// the new version; [`StoreError::Stale`] if anything was changed in between.
-    pub async fn apply(&self, version: i64, plan: Plan) -> Result<i64, StoreError> {
-        self.write(move |tx| apply(tx, version, &plan)).await
+    /// [`import`](Self::import) for threads that may block.
+    pub fn import_blocking(&self, document: Document, mode: Mode) -> Result<Plan, ImportError> {
+        self.write_blocking(self.importing(document, mode))?
+    }
+
+    /// What [`import`](Self::import) would do; nothing is written.
+    pub async fn plan_import(&self, document: Document, mode: Mode) -> Result<Plan, ImportError> {
+        self.read(self.planning(document, mode)).await?
+    }
+
+    /// [`plan_import`](Self::plan_import) for threads that may block.
+    pub fn plan_import_blocking(
+        &self,
+        document: Document,
+        mode: Mode,
+    ) -> Result<Plan, ImportError> {
+        self.read_blocking(self.planning(document, mode))?
+    }
+
+    fn importing(
+        &self,
+        document: Document,
+        mode: Mode,
+    ) -> impl FnOnce(&Connection) -> Imported + Send + 'static {
+        let plan = self.planning(document, mode);
+        move |tx| {
+            let planned = plan(tx)?;
+            if let Ok(plan) = &planned {
+                apply(tx, plan)?;
+            }
+            Ok(planned)
+        }
+    }
+
+    fn planning(
+        &self,
+        document: Document,
+        mode: Mode,
+    ) -> impl FnOnce(&Connection) -> Imported + Send + 'static {
+        let store = self.secrets();
+        move |conn| {
+            let existing = pool(conn)?.contents;
+            let mut tools = Tools {
+                mint: &mut entropy::uuid7,
+                new_secret: &mut || entropy::secret("fl-"),
+                fingerprint: &|secret| digest::keyed(&store, secret.as_bytes()),
+                hash_key: &|secret| digest::sha256(secret.as_bytes()),
+            };
+            Ok(document::plan(&document, &existing, &mut tools, mode)
+                .map_err(ImportError::Mistakes))
+        }
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// The outer result is the database's, the inner one the document's.
+type Imported = Result<Result<Plan, ImportError>, StoreError>;
+
+/// Why nothing was imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The document has mistakes; every one of them.
+    #[error("{}", lines(.0))]
+    Mistakes(Vec<Mistake>),
+    /// The database refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn lines(mistakes: &[Mistake]) -> String {
+    let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}

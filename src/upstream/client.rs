@@ -13,7 +13,7 @@ use crate::{
     ports::{Answer, Attempt, SendFailure, Sending, Timeouts, Upstream},
 };
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Uri, header};
+use http::{HeaderValue, Request, Uri, header};
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 use tokio::time::{Instant, timeout_at};
 
@@ -167,49 +167,49 @@ fn describe(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// A request that can be built again for a second connection.
-struct Outline {
-    method: Method,
+/// The parts of a request that had to be parsed; builds it for one connection after another.
+struct Outline<'a> {
+    attempt: &'a Attempt<'a>,
     uri: Uri,
-    headers: http::HeaderMap,
-    payload: Option<Payload>,
+    host: HeaderValue,
 }
 
-impl Outline {
-    fn of(attempt: &Attempt<'_>) -> Result<Self, SendFailure> {
+impl<'a> Outline<'a> {
+    fn of(attempt: &'a Attempt<'a>) -> Result<Self, SendFailure> {
         let refused = |detail: String| SendFailure {
             provenance: Provenance::NotDispatched,
             cause: Cause::Connection,
             detail,
         };
-        let uri = attempt
-            .target
-            .parse()
-            .map_err(|e| refused(format!("the request target cannot be sent: {e}")))?;
-        let host = HeaderValue::from_str(attempt.base_url.authority())
-            .map_err(|e| refused(format!("the host cannot be sent: {e}")))?;
-        let mut headers = attempt.headers.clone();
-        headers.insert(header::HOST, host);
-        if let Some(payload) = &attempt.payload {
-            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(payload.length()));
-        }
         Ok(Self {
-            method: attempt.method.clone(),
-            uri,
-            headers,
-            payload: attempt.payload.clone(),
+            attempt,
+            uri: attempt
+                .target
+                .parse()
+                .map_err(|e| refused(format!("the request target cannot be sent: {e}")))?,
+            host: HeaderValue::from_str(attempt.base_url.authority())
+                .map_err(|e| refused(format!("the host cannot be sent: {e}")))?,
         })
     }
 
     fn build(&self) -> Request<Outgoing> {
-        let body = match &self.payload {
-            Some(payload) => payload.outgoing(),
-            None => Payload::from_bytes(Bytes::new()).outgoing(),
-        };
+        let payload = self.attempt.payload.as_ref();
+        let body = payload.map_or_else(
+            || Payload::from_bytes(Bytes::new()).outgoing(),
+            Payload::outgoing,
+        );
         let mut request = Request::new(body);
-        *request.method_mut() = self.method.clone();
+        *request.method_mut() = self.attempt.method.clone();
         *request.uri_mut() = self.uri.clone();
-        request.headers_mut().clone_from(&self.headers);
+        let headers = request.headers_mut();
+        headers.clone_from(self.attempt.headers);
+        headers.insert(header::HOST, self.host.clone());
+        if let Some(payload) = payload {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(payload.length()));
+        }
+        for (name, value) in &self.attempt.edge_headers {
+            headers.insert(name.clone(), value.clone());
+        }
         request
     }
 }

@@ -55,3 +55,16 @@ async fn an_empty_body_takes_nothing() {
     assert_eq!((payload.length(), budget.used()), (0, 0));
     assert!(payload.outgoing().is_end_stream());
 }
+
+#[tokio::test]
+async fn a_stretch_can_be_sent_in_other_words() {
+    for limit in [BUDGET_BYTES, 1 << 20] {
+        let plain = body(2 << 20);
+        let payload = through(&Budget::new(limit), &plain, 100_000, true).await;
+        let renamed = payload.with_replaced(1000..1010, Bytes::from_static(b"other"));
+        assert_eq!(renamed.length(), plain.len() as u64 - 5);
+        let sent = renamed.outgoing().collect().await.unwrap().to_bytes();
+        let expect = [&plain[..1000], b"other", &plain[1010..]].concat();
+        assert_eq!(sent, expect);
+    }
+}

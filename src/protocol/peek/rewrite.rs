@@ -1,21 +1,13 @@
 //! Giving a body another model, where the catalog renames it.
 use super::{BodyKind, Decoder, PeekError};
-use std::ops::Range;
 
-/// `body` (decoded) with `new_name` in place of the model at `span`, which is the `model_span` that
-/// peeking gave for this body. Every other byte stays as it is.
-pub fn replace_model(body: &[u8], span: &Range<usize>, new_name: &str, kind: BodyKind) -> Vec<u8> {
-    let name = match kind {
-        BodyKind::Json => serde_json::Value::from(new_name).to_string(),
-        BodyKind::Multipart => new_name.to_owned(),
-    };
-    let (before, after) = (body.get(..span.start), body.get(span.end..));
-    [
-        before.unwrap_or_default(),
-        name.as_bytes(),
-        after.unwrap_or_default(),
-    ]
-    .concat()
+/// A model's name as it stands in a body of that kind, to be put in place of the `model_span` that
+/// peeking gave for it.
+pub fn model_literal(kind: BodyKind, name: &str) -> String {
+    match kind {
+        BodyKind::Json => serde_json::Value::from(name).to_string(),
+        BodyKind::Multipart => name.to_owned(),
+    }
 }
 
 /// The whole of `body` with its `content_encodings` (header values in their order) undone: what a

@@ -2,7 +2,6 @@
 use super::*;
 use crate::{
     document::{read_json, read_list, write_json},
-    domain::pool::edges::sample,
 };
 
 struct Bench {
@@ -34,11 +33,11 @@ const DOCUMENT: &str = r#"{
 }"#;
 
 async fn import(store: &Store, document: &Document, mode: Mode) -> Plan {
-    let now = store.pool().await.unwrap();
-    let plan = store.plan(document, &now.contents, mode).unwrap();
-    let version = store.apply(now.version, plan.clone()).await.unwrap();
+    let planned = store.plan_import(document.clone(), mode).await.unwrap();
+    let plan = store.import(document.clone(), mode).await.unwrap();
+    let kinds = |plan: &Plan| plan.credentials.iter().map(|c| c.kind).collect::<Vec<_>>();
+    assert_eq!(kinds(&planned), kinds(&plan));
     let after = store.pool().await.unwrap();
-    assert_eq!(after.version, version);
     assert_eq!(
         format!("{:?}", after.contents),
         format!("{:?}", sorted(plan.contents()))
@@ -95,27 +94,23 @@ async fn an_export_imported_over_the_same_pool_changes_nothing() {
         let written = write_json(&now.contents, with_secrets).to_string();
         assert_eq!(written.contains("sk-secret"), with_secrets);
         for mode in [Mode::Merge, Mode::Sync] {
-            let plan = bench
-                .store
-                .plan(&read(&written), &now.contents, mode)
-                .unwrap();
+            let plan = bench.store.import(read(&written), mode).await.unwrap();
             assert!(plan.is_empty(), "{plan:#?}");
-            let version = bench.store.apply(now.version, plan).await.unwrap();
+            let version = bench.store.config_version().await.unwrap();
             assert_eq!(version, now.version);
         }
     }
 }
 
 #[tokio::test]
-async fn a_plan_for_an_older_pool_is_refused() {
+async fn a_document_with_mistakes_changes_nothing() {
     let bench = bench();
-    let now = bench.store.pool().await.unwrap();
-    let plan = bench
-        .store
-        .plan(&read(DOCUMENT), &now.contents, Mode::Merge)
-        .unwrap();
-    bench.store.add_account(sample::account(1)).await.unwrap();
-    let refused = bench.store.apply(now.version, plan).await;
-    assert_eq!(refused, Err(StoreError::Stale));
+    let dangling = r#"{"endpoints": [{"name": "fine", "preset": "openai"}],
+      "credentials": [{"secret": "sk-secret-number-one", "endpoints": ["nowhere"]}]}"#;
+    let refused = bench.store.import(read(dangling), Mode::Merge).await;
+    let ImportError::Mistakes(mistakes) = refused.unwrap_err() else {
+        panic!("not refused for its mistakes");
+    };
+    assert_eq!(mistakes[0].path, "credentials[0].endpoints[0]");
     assert!(bench.store.endpoints().await.unwrap().is_empty());
 }

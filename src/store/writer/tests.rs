@@ -119,7 +119,7 @@ fn a_failing_change_takes_nothing_of_its_neighbours_with_it() {
     let twice = bench.insert(1);
     let half = bench.submit(|tx| {
         tx.execute("INSERT INTO t VALUES (7)", [])?;
-        Err(StoreError::Stale)
+        Err(StoreError::Closed)
     });
     let after = bench.insert(2);
     drop(held);
@@ -131,7 +131,7 @@ fn a_failing_change_takes_nothing_of_its_neighbours_with_it() {
             ..
         })
     ));
-    assert_eq!(outcome(half), Err(StoreError::Stale));
+    assert_eq!(outcome(half), Err(StoreError::Closed));
     assert_eq!(outcome(after), Ok(()));
     assert_eq!(bench.stored(), [1, 2]);
 }

@@ -1,0 +1,98 @@
+//! Adapter towards API clients: reads a request, finds out whose it is and where it wants to go,
+//! and relays the answer byte for byte.
+//!
+//! A request passes [`call`] (the order of the steps), [`intake`] (its body), [`outgoing`] (what is
+//! sent upstream), [`relay`] (the answer); [`ticket`] goes along and tells ledger, metrics and log
+//! how it ended, whichever way that was. [`refuse`] speaks for fairlane itself.
+//!
+//! Invariant: nothing is added to or taken from a body; after the first byte of an answer nothing
+//! is tried again; an answer that breaks off upstream breaks off here.
+mod call;
+mod cors;
+mod intake;
+mod listing;
+mod outgoing;
+mod refuse;
+mod relay;
+mod reply;
+pub mod server;
+mod ticket;
+
+pub use self::reply::Reply;
+
+use crate::{
+    engine::{
+        configuration::Configuration,
+        live::Registry,
+        payload::{BUDGET_BYTES, Budget},
+    },
+    ports::{Ledger, Upstream},
+    protocol::route::{Routed, route},
+    telemetry::metrics::Metrics,
+};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use std::{future::Future, pin::Pin, sync::Arc};
+
+/// What the whole process shares.
+#[derive(Clone)]
+pub struct Gateway {
+    /// Settings, pool and admission.
+    pub configuration: Configuration,
+    /// Requests in flight.
+    pub live: Registry,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Where records go.
+    pub ledger: Arc<dyn Ledger>,
+    budget: Arc<Budget>,
+}
+
+impl Gateway {
+    /// A gateway with nothing in flight.
+    pub fn new(configuration: Configuration, metrics: Metrics, ledger: Arc<dyn Ledger>) -> Self {
+        Self {
+            configuration,
+            live: Registry::default(),
+            metrics,
+            ledger,
+            budget: Budget::new(BUDGET_BYTES),
+        }
+    }
+}
+
+/// What answers requests that are not for the data plane.
+pub type Elsewhere = Arc<
+    dyn Fn(Request<Incoming>) -> Pin<Box<dyn Future<Output = Response<Reply>> + Send>>
+        + Send
+        + Sync,
+>;
+
+/// The gateway as one thread of the data plane has it.
+#[derive(Clone)]
+pub struct Door {
+    /// What all threads share.
+    pub gateway: Gateway,
+    /// This thread's way to providers.
+    pub upstream: Arc<dyn Upstream>,
+    /// What answers everything else.
+    pub elsewhere: Elsewhere,
+}
+
+impl Door {
+    /// Answers one request.
+    pub async fn handle(&self, request: Request<Incoming>) -> Response<Reply> {
+        let uri = request.uri();
+        let routed = route(request.method(), uri.path(), request.headers(), uri.query());
+        if matches!(routed, Routed::NotDataPlane) {
+            return (self.elsewhere)(request).await;
+        }
+        let (parts, body) = request.into_parts();
+        if let Some(preflight) = cors::preflight(&self.gateway, &parts) {
+            return preflight;
+        }
+        let mut response = call::answer(self, &parts, body).await;
+        cors::allow(&self.gateway, &parts.headers, response.headers_mut());
+        response
+    }
+}

@@ -1,0 +1,343 @@
+//! The steps of one call, in their order: whose it is, what it says, where it goes, what comes back.
+use super::{
+    Door, Gateway, Reply,
+    intake::{self, Bounds, Intake, IntakeError},
+    listing,
+    outgoing::Outgoing,
+    refuse::Refused,
+    relay,
+    ticket::{Opening, Ticket},
+};
+use crate::{
+    clock::unix_millis,
+    domain::{
+        admission::{Demand, Kinds},
+        dispatch::{Cause, Provenance},
+        pool::{ClientKey, EdgeRef},
+        protocol::Protocol,
+        reason::Reason,
+        settings::{Name, Settings},
+    },
+    engine::dispatch::{Observer, Route as Way, Rules, Undelivered, dispatch},
+    ports::{SendFailure, Timeouts},
+    protocol::{
+        models::close_names,
+        operation::Effect,
+        peek::Peeked,
+        route::{ModelSource, Route, Routed, client_credential, model_name, route},
+    },
+};
+use http::{Method, Response, request::Parts};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use std::{sync::Arc, time::Duration};
+
+/// Answers a request of the data plane.
+pub(super) async fn answer(door: &Door, parts: &Parts, body: Incoming) -> Response<Reply> {
+    let settings = door.gateway.configuration.settings().clone();
+    let uri = &parts.uri;
+    let routed = route(&parts.method, uri.path(), &parts.headers, uri.query());
+    let mut ticket = open(door, parts, &routed, &settings);
+    let result = match routed {
+        Routed::Call(route) => {
+            let call = Call {
+                door,
+                parts,
+                route,
+                settings: &settings,
+            };
+            call.run(&mut ticket, body).await
+        }
+        Routed::Models { shape, id } => match authenticate(door, parts, shape, &settings) {
+            Ok(key) => {
+                ticket.is_from(key.as_ref());
+                listing::answer(&door.gateway, &mut ticket, key.as_deref(), (shape, id))
+            }
+            Err(refused) => Err(refused),
+        },
+        other => Err(misrouted(&other, uri.path())),
+    };
+    match result {
+        Ok(Answered::Whole(response)) => response,
+        Ok(Answered::Relayed(head, relay)) => relay.attach(head, ticket, parts),
+        Err(refused) => refused.answer(&mut ticket),
+    }
+}
+
+/// What a call came to.
+pub(super) enum Answered {
+    /// Answered by fairlane; the ticket is settled.
+    Whole(Response<Reply>),
+    /// Answered by upstream.
+    Relayed(http::response::Parts, relay::Source),
+}
+
+fn open(door: &Door, parts: &Parts, routed: &Routed<'_>, settings: &Settings) -> Ticket {
+    let (protocol, operation) = match routed {
+        Routed::Call(route) => (route.protocol, route.operation.name()),
+        Routed::Models { shape, .. } => (*shape, "models"),
+        Routed::NotFound(protocol) | Routed::MethodNotAllowed { protocol, .. } => {
+            (*protocol, "unknown")
+        }
+        Routed::UpgradeRequired => (Protocol::OpenAi, "websocket"),
+        Routed::NotDataPlane => (Protocol::OpenAi, "unknown"),
+    };
+    Ticket::new(
+        &door.gateway,
+        Opening {
+            protocol,
+            operation,
+            method: method_name(&parts.method),
+            path: parts.uri.path(),
+            is_traced: settings.is_on(Name::StageTrace),
+        },
+    )
+}
+
+/// Methods of the data plane by name; clients invent others, which are recorded as one.
+fn method_name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        _ => "OTHER",
+    }
+}
+
+fn misrouted(routed: &Routed<'_>, path: &str) -> Refused {
+    match routed {
+        Routed::MethodNotAllowed { allow, .. } => Refused {
+            allow: Some(allow),
+            ..Refused::new(
+                Reason::MethodNotAllowed,
+                format!("This path takes {allow}."),
+            )
+        },
+        Routed::UpgradeRequired => Refused::new(
+            Reason::UpgradeRequired,
+            "No account can serve this over WebSocket; send it as an HTTP request.",
+        ),
+        _ => Refused::new(
+            Reason::PathNotFound,
+            format!("There is no such path here: {path}"),
+        ),
+    }
+}
+
+/// Whose request it is; `None` where keys are not required and none was given.
+pub(super) fn authenticate(
+    door: &Door,
+    parts: &Parts,
+    protocol: Protocol,
+    settings: &Settings,
+) -> Result<Option<Arc<ClientKey>>, Refused> {
+    let given = client_credential(&parts.headers, parts.uri.query(), protocol);
+    let Some(given) = given else {
+        if settings.is_on(Name::RequireClientKey) {
+            return Err(Refused::new(
+                Reason::InvalidClientKey,
+                "A client key is needed, and none was given.",
+            ));
+        }
+        return Ok(None);
+    };
+    let hash = crate::digest::sha256(&given);
+    let pool = door.gateway.configuration.pool();
+    match pool.key(&hash) {
+        Some(key) if key.is_expired(unix_millis()) => Err(Refused::new(
+            Reason::ClientKeyExpired,
+            "This client key has expired.",
+        )),
+        Some(key) => Ok(Some(Arc::clone(key))),
+        // A key that is wrong is never as good as none: whoever sends one expects its rights.
+        None => Err(Refused::new(
+            Reason::InvalidClientKey,
+            "This client key is not known here.",
+        )),
+    }
+}
+
+/// One request that is to be sent upstream.
+pub(super) struct Call<'a> {
+    pub(super) door: &'a Door,
+    pub(super) parts: &'a Parts,
+    pub(super) route: Route<'a>,
+    pub(super) settings: &'a Settings,
+}
+
+impl Call<'_> {
+    async fn run(&self, ticket: &mut Ticket, body: Incoming) -> Result<Answered, Refused> {
+        let key = authenticate(self.door, self.parts, self.route.protocol, self.settings)?;
+        ticket.is_from(key.as_ref());
+        let intake = self.intake(body).await?;
+        let peeked = intake.as_ref().map(|i| &i.peeked);
+        let model = self.model(peeked)?;
+        let bytes = intake.as_ref().map_or(0, |i| i.payload.length());
+        ticket.asks_for(model.as_deref(), bytes);
+        if let (Some(key), Some(model)) = (&key, &model)
+            && !key.may_use_model(model)
+        {
+            return Err(Refused::new(
+                Reason::ModelNotAllowed,
+                format!("This client key may not use the model {model}."),
+            ));
+        }
+        let demand = self.demand(key, model, peeked);
+        self.send(ticket, demand, intake).await
+    }
+
+    async fn intake(&self, body: Incoming) -> Result<Option<Intake>, IntakeError> {
+        if !self.route.takes_body && body.is_end_stream() {
+            return Ok(None);
+        }
+        let bounds = Bounds {
+            limit: self.settings.integer(Name::RequestBodyLimitMb) << 20,
+            idle: self.seconds(Name::IdleTimeoutSeconds),
+            budget: &self.door.gateway.budget,
+        };
+        intake::read(body, &self.parts.headers, bounds)
+            .await
+            .map(Some)
+    }
+
+    fn seconds(&self, name: Name) -> Duration {
+        Duration::from_secs(self.settings.integer(name))
+    }
+
+    fn model(&self, peeked: Option<&Peeked>) -> Result<Option<Box<str>>, Refused> {
+        let in_body = || peeked.and_then(|p| p.model.as_deref()).map(Into::into);
+        match self.route.model {
+            ModelSource::Path(raw) => Ok(Some(model_name(raw).into())),
+            ModelSource::OptionalBody => Ok(in_body()),
+            ModelSource::None => Ok(None),
+            ModelSource::Body => match in_body() {
+                Some(model) => Ok(Some(model)),
+                None => Err(Refused::new(
+                    Reason::InvalidRequest,
+                    "The request body names no model; this operation needs the field \"model\".",
+                )),
+            },
+        }
+    }
+
+    fn demand(
+        &self,
+        key: Option<Arc<ClientKey>>,
+        model: Option<Box<str>>,
+        peeked: Option<&Peeked>,
+    ) -> Demand {
+        let refers = |p: &Peeked| {
+            p.previous_response_id.is_some() || p.conversation.is_some() || !p.file_ids.is_empty()
+        };
+        let effect = self.route.operation.effect();
+        Demand {
+            key,
+            protocol: self.route.protocol,
+            model,
+            kinds: Kinds {
+                stream: self.route.leases.stream,
+                create: self.route.leases.create,
+            },
+            reattach: self.route.reattach,
+            needs_owner: self.route.owner_id.is_some()
+                || effect == Effect::Lists
+                || peeked.is_some_and(refers),
+            tried: Vec::new(),
+        }
+    }
+
+    async fn send(
+        &self,
+        ticket: &mut Ticket,
+        demand: Demand,
+        intake: Option<Intake>,
+    ) -> Result<Answered, Refused> {
+        let wanted = demand.model.clone();
+        let key = demand.key.clone();
+        let timeouts = Timeouts {
+            connect: self.seconds(Name::ConnectTimeoutSeconds),
+            header: self.seconds(Name::HeaderTimeoutSeconds),
+        };
+        let outgoing = Outgoing::prepare(self, intake, timeouts).await?;
+        let rules = Rules {
+            max_attempts: u32::try_from(self.settings.integer(Name::MaxAttempts)).unwrap_or(1),
+            is_repeatable: matches!(self.parts.method, Method::GET | Method::HEAD),
+            patience: self.seconds(Name::CapacityWaitSeconds),
+        };
+        let gateway = &self.door.gateway;
+        let way = Way {
+            admission: gateway.configuration.admission(),
+            upstream: &*self.door.upstream,
+            observer: gateway,
+        };
+        let sent = dispatch(way, demand, rules, &ticket.live, &outgoing).await;
+        let dispatched = match sent {
+            Ok(dispatched) => dispatched,
+            Err((error, attempts)) => {
+                ticket.was_tried(attempts);
+                return Err(explained(
+                    error,
+                    gateway,
+                    key.as_deref(),
+                    (self.route.protocol, wanted),
+                ));
+            }
+        };
+        ticket.was_tried(dispatched.attempts);
+        let (head, source) = relay::Source::new(
+            self.route,
+            dispatched,
+            self.seconds(Name::IdleTimeoutSeconds),
+            ticket,
+        );
+        Ok(Answered::Relayed(head, source))
+    }
+}
+
+/// The refusal; for a model that nobody serves, with the names that come close.
+fn explained(
+    error: Undelivered,
+    gateway: &Gateway,
+    key: Option<&ClientKey>,
+    (protocol, wanted): (Protocol, Option<Box<str>>),
+) -> Refused {
+    match (&error, wanted) {
+        (Undelivered::Denied(denied), Some(model))
+            if denied.refusal.reason == Reason::ModelNotFound =>
+        {
+            let pool = gateway.configuration.pool();
+            let names = listing::names(&pool, protocol, key);
+            let close = close_names(&model, names.iter().copied());
+            let hint = if close.is_empty() {
+                String::new()
+            } else {
+                format!(" Close names that are served: {}.", close.join(", "))
+            };
+            Refused::new(
+                Reason::ModelNotFound,
+                format!("No account serves the model {model}.{hint}"),
+            )
+        }
+        _ => error.into(),
+    }
+}
+
+impl Observer for Gateway {
+    fn attempt_failed(&self, edge: &EdgeRef, failure: &SendFailure) {
+        self.metrics.attempt_failed(failure.provenance);
+        tracing::warn!(
+            credential = %edge.credential().id,
+            endpoint = %edge.endpoint().id,
+            provenance = failure.provenance.name(),
+            error = %failure,
+            "an attempt got no answer"
+        );
+    }
+
+    fn moved(&self, _provenance: Provenance) {
+        self.metrics.moved(Cause::Connection);
+    }
+}

@@ -1,0 +1,222 @@
+//! fairlane's own answers: in the protocol's shape, with the reason in a header, in words that say
+//! which limit, how much of it is used, and what would help.
+//!
+//! Invariant: no text names another key, a secret, an address or an account.
+use super::{
+    Reply,
+    intake::IntakeError,
+    ticket::{Ended, Ticket},
+};
+use crate::{
+    domain::{
+        admission::Refusal, ledger::Outcome, protocol::Protocol, reason::Reason, settings::Name,
+    },
+    engine::{
+        admission::{Denied, RETRY_AFTER_MAX_SECONDS},
+        dispatch::Undelivered,
+    },
+    protocol::errors,
+};
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+
+const REASON: HeaderName = HeaderName::from_static("x-fairlane-reason");
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// A refusal in the making.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) reason: Reason,
+    pub(super) message: String,
+    /// When to come again, in seconds, before spreading.
+    pub(super) retry_after: Option<u64>,
+    /// The methods that the path has.
+    pub(super) allow: Option<&'static str>,
+    /// What happened, for ledger and log alone.
+    pub(super) detail: Option<String>,
+}
+
+impl Refused {
+    pub(super) fn new(reason: Reason, message: impl Into<String>) -> Self {
+        let is_worth_repeating = matches!(reason.status(), 429 | 503);
+        Self {
+            reason,
+            message: message.into(),
+            retry_after: is_worth_repeating.then_some(1),
+            allow: None,
+            detail: None,
+        }
+    }
+
+    /// The answer, and the end of the ticket.
+    pub(super) fn answer(self, ticket: &mut Ticket) -> Response<Reply> {
+        let reason = self.reason;
+        let response = self.response(ticket.protocol(), &ticket.id().to_string());
+        let is_upstreams = matches!(
+            reason,
+            Reason::UpstreamAmbiguous | Reason::UpstreamUnreachable | Reason::UpstreamTimeout
+        );
+        let ending = if is_upstreams {
+            Outcome::Failed
+        } else {
+            Outcome::Refused
+        };
+        ticket.settle(Ended {
+            status: Some(reason.status()),
+            reason: Some(reason),
+            error: self.detail.map(Into::into),
+            ..Ended::with(ending)
+        });
+        response
+    }
+
+    fn response(&self, protocol: Protocol, request_id: &str) -> Response<Reply> {
+        let retry_after = self.retry_after.map(spread);
+        let refusal = errors::Refusal {
+            retry_after_secs: retry_after.and_then(|s| u32::try_from(s).ok()),
+            ..errors::Refusal::new(self.reason, &self.message)
+        };
+        let body = errors::body(protocol, &refusal);
+        let mut response = Response::new(Reply::whole(body));
+        *response.status_mut() =
+            StatusCode::from_u16(self.reason.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        headers.insert(REASON, HeaderValue::from_static(self.reason.code()));
+        if let Ok(id) = HeaderValue::from_str(request_id) {
+            headers.insert(REQUEST_ID, id);
+        }
+        if let Some(seconds) = retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if !self.reason.is_curable_by_repeating() {
+            headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
+        if let Some(allow) = self.allow {
+            headers.insert(header::ALLOW, HeaderValue::from_static(allow));
+        }
+        response
+    }
+}
+
+/// Adds up to a fifth, so that clients which were refused together do not return together.
+fn spread(seconds: u64) -> u64 {
+    let seconds = seconds.clamp(1, RETRY_AFTER_MAX_SECONDS);
+    let extra = u64::from(crate::entropy::byte()) * seconds.div_ceil(5) / 255;
+    (seconds + extra).min(RETRY_AFTER_MAX_SECONDS)
+}
+
+impl From<IntakeError> for Refused {
+    fn from(error: IntakeError) -> Self {
+        match error {
+            IntakeError::TooLarge => Self::new(
+                Reason::RequestTooLarge,
+                format!(
+                    "The request body is over the limit of this gateway; the setting {} raises it.",
+                    Name::RequestBodyLimitMb.declaration().key
+                ),
+            ),
+            IntakeError::Unreadable(error) => {
+                Self::new(error.reason(), sentence(&error.to_string()))
+            }
+            IntakeError::Gone => Self::new(
+                Reason::InvalidRequest,
+                "The request body did not arrive whole.",
+            ),
+            IntakeError::Disk(error) => Self {
+                detail: Some(error.to_string()),
+                ..Self::new(
+                    Reason::StoreUnavailable,
+                    "The request body is too large to be kept in memory now, and the disk refuses it.",
+                )
+            },
+        }
+    }
+}
+
+impl From<Undelivered> for Refused {
+    fn from(error: Undelivered) -> Self {
+        match error {
+            Undelivered::Denied(denied) => Self::from_denied(&denied),
+            Undelivered::Failed { reason, detail } => Self {
+                detail: Some(detail),
+                ..Self::new(reason, failure_message(reason))
+            },
+        }
+    }
+}
+
+impl Refused {
+    fn from_denied(denied: &Denied) -> Self {
+        let mut refused = Self::new(denied.refusal.reason, denied_message(denied));
+        if refused.retry_after.is_some() {
+            refused.retry_after = Some(denied.retry_after_seconds);
+        }
+        refused
+    }
+}
+
+fn failure_message(reason: Reason) -> &'static str {
+    match reason {
+        Reason::UpstreamUnreachable => {
+            "No connection to the provider could be made; the request was not sent."
+        }
+        Reason::UpstreamTimeout => {
+            "The provider did not answer in time; the request may have been carried out and was not repeated."
+        }
+        _ => {
+            "The connection to the provider broke before an answer came; the request may have been carried out and was not repeated."
+        }
+    }
+}
+
+fn denied_message(denied: &Denied) -> String {
+    let Refusal {
+        reason,
+        limit,
+        candidates,
+        out_of_service: (disabled, draining),
+    } = denied.refusal;
+    let waited = match denied.waited.as_secs() {
+        0 => String::new(),
+        seconds => format!(" It waited {seconds} s."),
+    };
+    let (cap, used) = limit.unwrap_or_default();
+    match reason {
+        Reason::AccountStreamCap => format!(
+            "Every account that could take this request carries as many streams as it may ({used} of {cap}).{waited} A higher stream limit or another account would help."
+        ),
+        Reason::AccountCreateCap => format!(
+            "Every account that could take this request is starting as many requests as it may ({used} of {cap}).{waited} A higher create limit or another account would help."
+        ),
+        Reason::CredentialCap => format!(
+            "Every credential that could take this request is at its own limit ({used} of {cap}).{waited} A higher limit or another credential would help."
+        ),
+        Reason::OwnerSaturated => format!(
+            "The account that holds what this request refers to is at its limit ({used} of {cap}).{waited}"
+        ),
+        Reason::QueueFull => format!(
+            "This key has {used} requests waiting, and at most {cap} may wait; the setting waiters_per_key raises that."
+        ),
+        Reason::NoServiceableAccount => format!(
+            "No account can take this request now: of {candidates} that could, {disabled} are disabled and {draining} are draining."
+        ),
+        Reason::OwnerUnknown => {
+            "This gateway does not know what the request refers to, and more than one account could have it.".to_owned()
+        }
+        Reason::ShuttingDown => "This gateway is stopping.".to_owned(),
+        _ => "This request cannot be served.".to_owned(),
+    }
+}
+
+/// With a capital at its start and a full stop at its end.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => format!("{}{}.", first.to_uppercase(), chars.as_str()),
+        None => String::new(),
+    }
+}
