@@ -56,6 +56,9 @@ struct Inner {
 impl Store {
     /// Opens the database at `path`, creates it if there is none, and brings its schema up to
     /// date. Blocks; the error's text is one line for the operator.
+    ///
+    /// Once per file and process: opening and closing the file by other means than `SQLite`'s, as
+    /// looking at its header does, gives up every lock that this process holds on it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let conn = file::open(path).map_err(|refusal| StoreError::Refused {
             path: path.to_owned(),

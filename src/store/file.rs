@@ -70,8 +70,9 @@ fn inspect(path: &Path) -> Result<bool, Refusal> {
     if size == 0 {
         return Err(Refusal::Empty);
     }
-    let file = OpenOptions::new().read(true).write(true).open(path)?;
-    check_header(&file)?;
+    check_header(&File::open(path)?)?;
+    // Last, because what the file is says more than that it cannot be written.
+    OpenOptions::new().write(true).open(path)?;
     Ok(true)
 }
 

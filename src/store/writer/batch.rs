@@ -47,7 +47,10 @@ fn write_jobs(shared: &Shared, conn: &mut Connection, mut jobs: Vec<Box<dyn Job>
     if let Err(error) = &outcome {
         tracing::error!(%error, changes = jobs.len(), "changes could not be written");
     }
-    shared.note_jobs(outcome.as_ref().err());
+    // A change that found the disk full says as much about the disk as a commit that did.
+    let own = jobs.iter().filter_map(|job| job.failure());
+    let trouble = outcome.as_ref().err().into_iter().chain(own);
+    shared.note_jobs(trouble.into_iter().find(|error| error.is_disk()));
     for job in jobs {
         let took = Instant::now().saturating_duration_since(job.asked_at());
         job.answer(outcome.as_ref().err());
@@ -73,19 +76,12 @@ fn run_apart(tx: &mut Transaction<'_>, job: &mut dyn Job) -> Result<(), StoreErr
     // A full or failing disk makes SQLite roll everything back by itself. Going on would run the
     // remaining changes without a transaction.
     if point.is_autocommit() {
-        return Err(rolled_back());
+        return Err(job.failure().cloned().unwrap_or(StoreError::Panicked));
     }
     if !is_kept {
         point.rollback()?;
     }
     Ok(point.commit()?)
-}
-
-fn rolled_back() -> StoreError {
-    StoreError::Database {
-        fault: crate::store::error::Fault::Io,
-        detail: "the disk refused a neighbouring change, and everything was rolled back".into(),
-    }
 }
 
 fn write_rows(shared: &Shared, conn: &mut Connection, rows: Vec<Entry>) {

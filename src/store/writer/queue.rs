@@ -39,6 +39,8 @@ pub(super) trait Job: Send {
     fn run(&mut self, tx: &Connection) -> bool;
     /// Tells whoever asked: `failure` is what became of the whole commit.
     fn answer(self: Box<Self>, failure: Option<&StoreError>);
+    /// Its own error, once it has run.
+    fn failure(&self) -> Option<&StoreError>;
     /// When it was asked for.
     fn asked_at(&self) -> Instant;
 }
@@ -85,6 +87,10 @@ where
         };
         // Whoever asked may have left; the change stands all the same.
         drop(self.reply.send(result));
+    }
+
+    fn failure(&self) -> Option<&StoreError> {
+        self.result.as_ref()?.as_ref().err()
     }
 
     fn asked_at(&self) -> Instant {

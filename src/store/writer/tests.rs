@@ -211,6 +211,7 @@ fn a_full_disk_is_an_error_and_nothing_acknowledged_is_lost() {
         ),
         "{large:?}"
     );
+    assert!(bench.store.health().trouble.is_some());
     // Neighbours either were kept and told so, or neither.
     let stored = bench.stored();
     assert_eq!(stored.contains(&2), small.is_ok(), "{stored:?}");
@@ -239,6 +240,55 @@ fn another_processs_lock_loses_no_acknowledged_change() {
     // It waited for the lock instead of failing.
     assert_eq!(outcome(waiting), Ok(()));
     assert_eq!(bench.stored(), [1, 2, 9]);
+}
+
+#[test]
+fn a_lock_that_outlasts_our_patience_is_an_error_and_no_change() {
+    let bench = bench();
+    let impatient = bench.submit(|tx| Ok(tx.busy_timeout(Duration::ZERO)?));
+    assert_eq!(outcome(impatient), Ok(()));
+    let mut other = bench.second_connection();
+    let lock = other
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .unwrap();
+    let locked = |error: Option<StoreError>| {
+        matches!(
+            error,
+            Some(StoreError::Database {
+                fault: Fault::Locked,
+                ..
+            })
+        )
+    };
+    assert!(locked(outcome(bench.insert(1)).err()));
+    assert!(locked(bench.store.health().trouble));
+    lock.commit().unwrap();
+    assert_eq!(outcome(bench.insert(2)), Ok(()));
+    assert_eq!(bench.store.health().trouble, None);
+    assert_eq!(bench.stored(), [2]);
+}
+
+#[test]
+fn log_rows_outlast_another_processs_lock() {
+    let bench = bench();
+    let mut other = bench.second_connection();
+    let lock = other
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .unwrap();
+    bench.store.try_log(entry(1));
+    // The change takes the row along, which is not written and put back.
+    let change = bench.insert(1);
+    while bench.store.health().trouble.is_none() {
+        thread::yield_now();
+    }
+    lock.commit().unwrap();
+    assert_eq!(outcome(change), Ok(()));
+    bench.store.close();
+    let rows: i64 = bench
+        .second_connection()
+        .query_row("SELECT count(*) FROM requests", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!((rows, bench.store.ledger_dropped()), (1, 0));
 }
 
 #[test]
