@@ -251,9 +251,7 @@ impl Asked<'_> {
             Some("messages") => Protocol::Anthropic,
             Some("videos") => Protocol::OpenAiVideos,
             Some("models") => self.models_shape(),
-            Some("files") | None if self.headers.contains_key(ANTHROPIC_VERSION) => {
-                Protocol::Anthropic
-            }
+            Some("files") if self.headers.contains_key(ANTHROPIC_VERSION) => Protocol::Anthropic,
             _ => Protocol::OpenAi,
         }
     }
