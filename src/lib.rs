@@ -20,6 +20,7 @@ pub mod ports;
 pub mod protocol;
 pub mod reload;
 pub mod store;
+pub mod sim;
 pub mod tasks;
 pub mod telemetry;
 pub mod upstream;
