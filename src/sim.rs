@@ -4,8 +4,8 @@
 //! provider. Invariant: it lives beside the product. Nothing but the command line and tests may
 //! name it, and it names none of the product's code paths.
 //!
-//! A request goes [`connection`] -> [`request`] -> [`rules`] and [`tally`] -> [`provider`] ->
-//! [`plan`] -> the wire, and leaves a [`log`] record. Requests under `/_sim/` go to [`control`].
+//! A request goes `connection` -> `request` -> [`rules`] and `tally` -> `provider` -> `plan` ->
+//! `wire`, and leaves a [`log`] record. Requests under `/_sim/` go to `control`.
 use std::{
     collections::{BTreeMap, HashSet},
     fmt, io,

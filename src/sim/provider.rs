@@ -67,12 +67,14 @@ impl<'a> Call<'a> {
             .to_vec();
         let is_beta = version.and_then(|n| segments.get(n)) == Some(&"v1beta");
         let is_verb = path.first() == Some(&"models") && path.iter().any(|s| s.contains(':'));
-        let flavour = if is_beta || is_verb || head.header("x-goog-api-key").is_some() {
-            Flavour::Gemini
-        } else if head.header("anthropic-version").is_some() || path.first() == Some(&"messages") {
-            Flavour::Anthropic
-        } else {
-            Flavour::OpenAi
+        let has = |name: &str| head.header(name).is_some();
+        // Only where protocols share a path do headers tell them apart.
+        let flavour = match path.first() {
+            _ if is_beta || is_verb => Flavour::Gemini,
+            Some(&"messages") => Flavour::Anthropic,
+            Some(&("models" | "files")) if has("anthropic-version") => Flavour::Anthropic,
+            Some(&"models") if has("x-goog-api-key") => Flavour::Gemini,
+            _ => Flavour::OpenAi,
         };
         Self {
             shared,
@@ -114,11 +116,15 @@ impl<'a> Call<'a> {
     }
 }
 
-/// `v1`, `v2`, `v1beta` and the like.
+/// `v1`, `v2`, `v1beta`, `v1beta2` and the like.
 fn is_version(segment: &str) -> bool {
-    let rest = segment.strip_prefix('v').unwrap_or_default();
-    let digits = rest.trim_end_matches(|c: char| c.is_ascii_lowercase());
-    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    let is_digit = |c: char| c.is_ascii_digit();
+    let Some(number) = segment.strip_prefix('v') else {
+        return false;
+    };
+    let word = number.trim_start_matches(is_digit);
+    let rest = word.trim_start_matches(|c: char| c.is_ascii_lowercase());
+    word.len() < number.len() && rest.chars().all(is_digit)
 }
 
 /// The answer to a call, under the script for it if there is one.

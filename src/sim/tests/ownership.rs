@@ -24,9 +24,9 @@ async fn check(sim: &SimHandle, line: &str, body: &str, status: u16) {
 #[tokio::test]
 async fn responses_belong_to_their_maker() {
     let sim = Sim::start(Config::default()).await.unwrap();
-    let make = r#"{"model":"m","input":"hi there"}"#;
-    let (_, made) = ask_json(&sim, "POST /v1/responses", "a", make).await;
-    let id = made["id"].as_str().unwrap();
+    let wish = r#"{"model":"m","input":"hi there"}"#;
+    let (_, object) = ask_json(&sim, "POST /v1/responses", "a", wish).await;
+    let id = object["id"].as_str().unwrap();
     check(
         &sim,
         &format!("GET /v1/responses/{id}/input_items"),
@@ -42,7 +42,7 @@ async fn responses_belong_to_their_maker() {
     )
     .await;
     let (_, read) = ask_json(&sim, &format!("GET /v1/responses/{id}"), "a", "").await;
-    assert_eq!(read, made);
+    assert_eq!(read, object);
     let next = format!(r#"{{"model":"m","input":"go on","previous_response_id":"{id}"}}"#);
     let (status, error) = ask_json(&sim, "POST /v1/responses", "b", &next).await;
     assert_eq!(
@@ -62,9 +62,9 @@ async fn responses_belong_to_their_maker() {
 #[tokio::test]
 async fn a_response_that_is_not_stored_cannot_be_read() {
     let sim = Sim::start(Config::default()).await.unwrap();
-    let make = r#"{"model":"m","input":"hi","store":false}"#;
-    let (_, made) = ask_json(&sim, "POST /v1/responses", "a", make).await;
-    let id = made["id"].as_str().unwrap();
+    let wish = r#"{"model":"m","input":"hi","store":false}"#;
+    let (_, object) = ask_json(&sim, "POST /v1/responses", "a", wish).await;
+    let id = object["id"].as_str().unwrap();
     assert_eq!(
         ask(&sim, &format!("GET /v1/responses/{id}"), "a", "")
             .await
@@ -76,8 +76,8 @@ async fn a_response_that_is_not_stored_cannot_be_read() {
 #[tokio::test]
 async fn a_reattached_stream_goes_on_where_it_was_left() {
     let sim = Sim::start(Config::default()).await.unwrap();
-    let make = r#"{"model":"m","input":"one two","stream":true}"#;
-    let (_, whole) = ask(&sim, "POST /v1/responses", "a", make).await;
+    let wish = r#"{"model":"m","input":"one two","stream":true}"#;
+    let (_, whole) = ask(&sim, "POST /v1/responses", "a", wish).await;
     let at = whole.find("\"resp_").unwrap() + 1;
     let id = whole[at..].split('"').next().unwrap();
     let line = format!("GET /v1/responses/{id}?stream=true");
@@ -114,10 +114,10 @@ async fn files_belong_to_their_sender() {
 async fn a_batch_answers_each_line_of_its_owners_file() {
     let sim = Sim::start(Config::default()).await.unwrap();
     let id = upload(&sim, "a").await;
-    let make = format!(r#"{{"input_file_id":"{id}","endpoint":"/v1/chat/completions"}}"#);
-    assert_eq!(ask(&sim, "POST /v1/batches", "b", &make).await.0, 404);
-    let (_, made) = ask_json(&sim, "POST /v1/batches", "a", &make).await;
-    let line = format!("GET /v1/batches/{}", made["id"].as_str().unwrap());
+    let wish = format!(r#"{{"input_file_id":"{id}","endpoint":"/v1/chat/completions"}}"#);
+    assert_eq!(ask(&sim, "POST /v1/batches", "b", &wish).await.0, 404);
+    let (_, object) = ask_json(&sim, "POST /v1/batches", "a", &wish).await;
+    let line = format!("GET /v1/batches/{}", object["id"].as_str().unwrap());
     check(&sim, &line, "", 200).await;
     let (_, done) = ask_json(&sim, &line, "a", "").await;
     assert_eq!(done["request_counts"]["completed"], 2);
@@ -129,8 +129,8 @@ async fn a_batch_answers_each_line_of_its_owners_file() {
 #[tokio::test]
 async fn conversations_and_uploads_belong_to_their_maker() {
     let sim = Sim::start(Config::default()).await.unwrap();
-    let (_, made) = ask_json(&sim, "POST /v1/conversations", "a", "").await;
-    let id = made["id"].as_str().unwrap();
+    let (_, object) = ask_json(&sim, "POST /v1/conversations", "a", "").await;
+    let id = object["id"].as_str().unwrap();
     check(&sim, &format!("GET /v1/conversations/{id}"), "", 200).await;
     let items = r#"{"items":[{"type":"message"}]}"#;
     check(
@@ -144,7 +144,7 @@ async fn conversations_and_uploads_belong_to_their_maker() {
     assert_eq!(list["data"].as_array().unwrap().len(), 1);
     let talk = format!(r#"{{"model":"m","input":"hi","conversation":"{id}"}}"#);
     check(&sim, "POST /v1/responses", &talk, 200).await;
-    let (_, made) = ask_json(&sim, "POST /v1/uploads", "a", r#"{"filename":"f"}"#).await;
-    let id = made["id"].as_str().unwrap();
+    let (_, object) = ask_json(&sim, "POST /v1/uploads", "a", r#"{"filename":"f"}"#).await;
+    let id = object["id"].as_str().unwrap();
     check(&sim, &format!("POST /v1/uploads/{id}/complete"), "", 200).await;
 }

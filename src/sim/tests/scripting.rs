@@ -31,16 +31,16 @@ async fn an_in_flight_limit_refuses_with_numbers_and_uses_up_no_rule() {
         retry_after: 3,
     };
     sim.limit(&limit);
-    let hold = Act {
+    let stall = Act {
         stall_after: Some(0),
         ..Act::chunks(["1"])
     };
     sim.script([
-        Rule::new(hold).times(1),
+        Rule::new(stall).times(1),
         Rule::new(Act::status(500)).times(1),
     ]);
-    let mut held = TcpStream::connect(sim.addr).await.unwrap();
-    held.write_all(chat("a").as_bytes()).await.unwrap();
+    let mut busy = TcpStream::connect(sim.addr).await.unwrap();
+    busy.write_all(chat("a").as_bytes()).await.unwrap();
     sim.wait_for_stats("a", |s| s.in_flight == 1).await.unwrap();
     let sent = chat("a").replacen("Host", "Connection: close\r\nHost", 1);
     let (got, _) = converse(&sim, &sent).await;
@@ -50,7 +50,7 @@ async fn an_in_flight_limit_refuses_with_numbers_and_uses_up_no_rule() {
         got.contains("\r\nx-ratelimit-remaining-requests: 0\r\n"),
         "{got}"
     );
-    drop(held);
+    drop(busy);
     sim.wait_for_stats("a", |s| s.in_flight == 0).await.unwrap();
     assert_eq!(
         ask(&sim, "POST /v1/chat/completions", "a", CHAT).await.0,
