@@ -1,11 +1,12 @@
 //! What the simulated model says: the words it was asked with, counted as tokens.
 use serde_json::Value;
 
-/// An answer in the pieces in which it is streamed.
+/// An answer in the pieces in which it is streamed: one word each, with the white space before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Speech {
-    /// One word each, with the white space before it.
-    pub(super) pieces: Vec<String>,
+    text: String,
+    /// Where in the text each piece ends.
+    ends: Vec<usize>,
     /// Whether a limit of tokens cut it short.
     pub(super) is_cut: bool,
 }
@@ -26,27 +27,34 @@ impl Speech {
         let wanted = tokens.unwrap_or(words.len());
         let cap = cap.map_or(usize::MAX, |c| usize::try_from(c).unwrap_or(usize::MAX));
         let said = wanted.min(cap);
-        let mut pieces: Vec<String> = Vec::with_capacity(said);
-        for (n, word) in words.iter().cycle().take(said).enumerate() {
-            let glued = n > 0 && !word.starts_with(char::is_whitespace);
-            pieces.push(if glued {
-                format!(" {word}")
-            } else {
-                (*word).to_owned()
-            });
-        }
-        Self {
-            pieces,
+        let mut speech = Self {
+            text: String::with_capacity(text.len()),
+            ends: Vec::with_capacity(said),
             is_cut: said < wanted,
+        };
+        for word in words.iter().cycle().take(said) {
+            if !speech.text.is_empty() && !word.starts_with(char::is_whitespace) {
+                speech.text.push(' ');
+            }
+            speech.text.push_str(word);
+            speech.ends.push(speech.text.len());
         }
+        speech
     }
 
-    pub(super) fn text(&self) -> String {
-        self.pieces.concat()
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts
+            .zip(&self.ends)
+            .filter_map(|(start, end)| self.text.get(start..*end))
     }
 
     pub(super) fn tokens(&self) -> u64 {
-        self.pieces.len() as u64
+        self.ends.len() as u64
     }
 }
 
@@ -110,7 +118,7 @@ mod tests {
 
     fn check(text: &str, tokens: Option<usize>, cap: Option<u64>, expect: (&[&str], bool)) {
         let got = Speech::repeating(text, tokens, cap);
-        let pieces: Vec<_> = got.pieces.iter().map(String::as_str).collect();
+        let pieces: Vec<_> = got.pieces().collect();
         assert_eq!((&pieces[..], got.is_cut), expect);
     }
 

@@ -58,7 +58,7 @@ fn events(start: &Value, speech: &Speech, input: u64) -> Vec<Value> {
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
         json!({"type": "ping"}),
     ];
-    events.extend(speech.pieces.iter().map(|piece| {
+    events.extend(speech.pieces().map(|piece| {
         json!({
             "type": "content_block_delta", "index": 0,
             "delta": {"type": "text_delta", "text": piece},

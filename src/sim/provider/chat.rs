@@ -35,12 +35,7 @@ pub(super) fn chat(call: &Call<'_>) -> Shape {
             json!({"role": "assistant", "content": "", "refusal": null}),
             None,
         )];
-        chunks.extend(
-            speech
-                .pieces
-                .iter()
-                .map(|p| delta(json!({"content": p}), None)),
-        );
+        chunks.extend(speech.pieces().map(|p| delta(json!({"content": p}), None)));
         chunks.push(delta(json!({}), Some(finish(&speech))));
         return Ok(call.paced_stream(stream(chunks, &document, &chunk(json!([])), &usage)));
     }
@@ -77,11 +72,11 @@ pub(super) fn completion(call: &Call<'_>) -> Shape {
         shape(json!([{"text": text, "index": 0, "logprobs": null, "finish_reason": finish}]))
     };
     if is_stream(&document) {
-        let mut chunks: Vec<_> = speech.pieces.iter().map(|p| choice(p, None)).collect();
+        let mut chunks: Vec<_> = speech.pieces().map(|p| choice(p, None)).collect();
         chunks.push(choice("", Some(finish(&speech))));
         return Ok(call.paced_stream(stream(chunks, &document, &shape(json!([])), &usage)));
     }
-    let mut answer = choice(&speech.text(), Some(finish(&speech)));
+    let mut answer = choice(speech.text(), Some(finish(&speech)));
     put(&mut answer, "usage", usage);
     Ok(call.paced_whole(Reply::json(200, &answer), speech.tokens()))
 }

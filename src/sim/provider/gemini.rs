@@ -100,7 +100,7 @@ fn finish(speech: &Speech) -> &'static str {
 fn generate(call: &Call<'_>, model: &str, document: &Value) -> Reply {
     let speech = said(call, document);
     let part = Part {
-        text: &speech.text(),
+        text: speech.text(),
         finish: Some(finish(&speech)),
         tokens: (
             document.get("contents").map_or(1, tokens_in),
@@ -116,12 +116,12 @@ fn stream(call: &Call<'_>, model: &str, document: &Value) -> Reply {
     let speech = said(call, document);
     let prompt = document.get("contents").map_or(1, tokens_in);
     let id = call.id("");
-    let last = speech.pieces.len();
-    let parts = speech.pieces.iter().zip(1..).map(|(text, so_far)| {
+    let last = speech.tokens();
+    let parts = speech.pieces().zip(1..).map(|(text, so_far)| {
         let part = Part {
             text,
             finish: (so_far == last).then(|| finish(&speech)),
-            tokens: (prompt, so_far as u64),
+            tokens: (prompt, so_far),
         };
         part.shape(model, &id)
     });

@@ -154,7 +154,7 @@ impl Making {
         let is_over = status == self.end();
         let field = |name: &str| self.asked.get(name).cloned().unwrap_or_default();
         let output = if is_over {
-            json!([self.message(status, &json!([Self::part(&self.speech.text())]))])
+            json!([self.message(status, &json!([Self::part(self.speech.text())]))])
         } else {
             json!([])
         };
@@ -206,7 +206,7 @@ impl Making {
                 json!({"part": Self::part("")}),
             ),
         ];
-        events.extend(self.speech.pieces.iter().map(|piece| {
+        events.extend(self.speech.pieces().map(|piece| {
             place(
                 "response.output_text.delta",
                 json!({"delta": piece, "logprobs": []}),

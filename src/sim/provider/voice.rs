@@ -16,8 +16,8 @@ pub(super) fn speech(call: &Call<'_>) -> Shape {
     model_of(&document)?;
     let text = document.get("input").and_then(Value::as_str);
     let text = text.ok_or_else(|| Fault::missing("input"))?;
-    let words = call.speech(text, None).pieces;
-    let sounds = words.iter().map(|word| {
+    let speech = call.speech(text, None);
+    let sounds = speech.pieces().map(|word| {
         let block = crate::digest::sha256(word.as_bytes());
         Bytes::from(block.repeat(8))
     });
@@ -25,7 +25,7 @@ pub(super) fn speech(call: &Call<'_>) -> Shape {
         let mut events: Vec<_> = sounds
             .map(|s| json!({"type": "speech.audio.delta", "audio": STANDARD.encode(s)}))
             .collect();
-        let said = words.len();
+        let said = speech.tokens();
         let usage = json!({"input_tokens": said, "output_tokens": said, "total_tokens": 2 * said});
         events.push(json!({"type": "speech.audio.done", "usage": usage}));
         return Ok(call.paced_stream(Reply::sse(events.iter().map(event).collect())));
@@ -49,9 +49,9 @@ pub(super) fn transcription(call: &Call<'_>) -> Shape {
     let text = format!("sha256 {sum} bytes {}", file.content.len());
     let usage = json!({"type": "duration", "seconds": 1});
     if form.field("stream").as_deref() == Some("true") {
-        let words = Speech::repeating(&text, None, None).pieces;
-        let mut events: Vec<_> = words
-            .iter()
+        let speech = Speech::repeating(&text, None, None);
+        let mut events: Vec<_> = speech
+            .pieces()
             .map(|w| json!({"type": "transcript.text.delta", "delta": w}))
             .collect();
         events.push(json!({"type": "transcript.text.done", "text": text, "usage": usage}));
