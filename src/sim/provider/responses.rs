@@ -193,7 +193,7 @@ impl Making {
             event
         };
         let text = self.speech.text();
-        let done = self.message(self.end(), &json!([Self::part(&text)]));
+        let done = self.message(self.end(), &json!([Self::part(text)]));
         let mut events = vec![
             json!({"type": "response.created", "response": self.response("in_progress")}),
             json!({"type": "response.in_progress", "response": self.response("in_progress")}),
@@ -214,7 +214,7 @@ impl Making {
         }));
         events.extend([
             place("response.output_text.done", json!({"text": text, "logprobs": []})),
-            place("response.content_part.done", json!({"part": Self::part(&text)})),
+            place("response.content_part.done", json!({"part": Self::part(text)})),
             json!({"type": "response.output_item.done", "output_index": 0, "item": done}),
             json!({"type": format!("response.{}", self.end()), "response": self.response(self.end())}),
         ]);
