@@ -15,6 +15,7 @@ use serde_json::Value;
 
 pub use self::{
     date::{format_millis, parse_millis},
+    entries::checked_name,
     list::{from_environment, read_list},
     write::write_json,
 };
@@ -27,17 +28,27 @@ const KINDS: &[&str] = &[
     "keys",
 ];
 
-/// Reads a pool document.
+/// Reads a pool document from its bytes.
 ///
 /// What is wrong inside it stands in [`Document::mistakes`], and planning refuses it for that
 /// together with what it finds itself. An error means that there is no document at all.
 pub fn read_json(bytes: &[u8]) -> Result<Document, Vec<Mistake>> {
+    let root = parse(bytes).map_err(|mistake| vec![mistake])?;
+    read_value(&root).map_err(|mistake| vec![mistake])
+}
+
+/// Any JSON text, with or without a byte-order mark. The mistake's path is its line and column.
+pub fn parse(bytes: &[u8]) -> Result<Value, Mistake> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let root: Value = serde_json::from_slice(bytes).map_err(|e| vec![syntax(&e)])?;
-    let Value::Object(map) = &root else {
+    serde_json::from_slice(bytes).map_err(|e| syntax(&e))
+}
+
+/// Reads a pool document that has been parsed already; otherwise as [`read_json`].
+pub fn read_value(root: &Value) -> Result<Document, Mistake> {
+    let Value::Object(map) = root else {
         let what =
             "a pool document is an object with the lists endpoints, accounts, credentials and keys";
-        return Err(vec![Mistake::new("", what)]);
+        return Err(Mistake::new("", what));
     };
     let root = Object::new(String::new(), map);
     let mut notes = Notes::default();

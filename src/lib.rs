@@ -8,6 +8,7 @@
 //!
 //! A request flows [`gateway`] -> [`protocol`] (route, peek) -> [`engine`] (admission asks
 //! [`domain`]) -> [`upstream`] -> [`gateway`] (relay, settle).
+pub mod api;
 pub mod blocking;
 pub mod clock;
 pub mod digest;

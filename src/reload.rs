@@ -54,6 +54,11 @@ impl Reload {
         &self.0.configuration
     }
 
+    /// The version of the stored configuration that is in force.
+    pub fn version(&self) -> i64 {
+        self.0.seen.load(Ordering::Acquire)
+    }
+
     /// Brings what is stored now into force.
     pub async fn now(&self) -> Result<(), StoreError> {
         let _turn = self.0.turn.lock().await;

@@ -177,7 +177,7 @@ pub(super) fn key(object: &Object<'_>, notes: &mut Notes) -> KeyEntry {
 }
 
 /// A name: no white space around it, not empty, no control characters.
-pub(super) fn checked_name(text: &str) -> Result<Arc<str>, String> {
+pub fn checked_name(text: &str) -> Result<Arc<str>, String> {
     let name = text.trim();
     if name.is_empty() {
         return Err("is empty; give it a name".to_owned());

@@ -126,6 +126,24 @@ impl Store {
         self.read_blocking(self.planning(document, mode))?
     }
 
+    /// Changes the pool by the plan that `work` makes of what there is, in one transaction. What
+    /// `work` refuses changes nothing.
+    pub async fn change_pool<E, F>(&self, work: F) -> Result<Result<Plan, E>, StoreError>
+    where
+        E: Send + 'static,
+        F: FnOnce(&Contents, &mut Tools<'_>) -> Result<Plan, E> + Send + 'static,
+    {
+        let secrets = self.secrets();
+        self.write(move |tx| {
+            let planned = planned(tx, &secrets, work)?;
+            if let Ok(plan) = &planned {
+                apply(tx, plan)?;
+            }
+            Ok(planned)
+        })
+        .await
+    }
+
     fn importing(
         &self,
         document: Document,
@@ -146,19 +164,29 @@ impl Store {
         document: Document,
         mode: Mode,
     ) -> impl FnOnce(&Connection) -> Imported + Send + 'static {
-        let store = self.secrets();
+        let secrets = self.secrets();
         move |conn| {
-            let existing = pool(conn)?.contents;
-            let mut tools = Tools {
-                mint: &mut entropy::uuid7,
-                new_secret: &mut || entropy::secret("fl-"),
-                fingerprint: &|secret| digest::keyed(&store, secret.as_bytes()),
-                hash_key: &|secret| digest::sha256(secret.as_bytes()),
-            };
-            Ok(document::plan(&document, &existing, &mut tools, mode)
-                .map_err(ImportError::Mistakes))
+            planned(conn, &secrets, |existing, tools| {
+                document::plan(&document, existing, tools, mode).map_err(ImportError::Mistakes)
+            })
         }
     }
+}
+
+/// What `work` plans to do to the pool as it is now; `secrets` keys the fingerprints.
+fn planned<E>(
+    conn: &Connection,
+    secrets: &[u8; 32],
+    work: impl FnOnce(&Contents, &mut Tools<'_>) -> Result<Plan, E>,
+) -> Result<Result<Plan, E>, StoreError> {
+    let existing = pool(conn)?.contents;
+    let mut tools = Tools {
+        mint: &mut entropy::uuid7,
+        new_secret: &mut || entropy::secret("fl-"),
+        fingerprint: &|secret| digest::keyed(secrets, secret.as_bytes()),
+        hash_key: &|secret| digest::sha256(secret.as_bytes()),
+    };
+    Ok(work(&existing, &mut tools))
 }
 
 /// The outer result is the database's, the inner one the document's.

@@ -1,0 +1,103 @@
+//! The one guard in front of the admin API: a call goes through with a known admin token, or not
+//! at all.
+//!
+//! Invariant: secrets are compared as hashes and in constant time; a token that was removed is
+//! refused as soon as that removal is in force.
+use super::{
+    State,
+    error::{ApiError, Code},
+};
+use crate::{
+    digest,
+    reload::Reload,
+    store::{Store, StoreError},
+};
+use axum::{
+    extract::{self, Request},
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use http::{HeaderMap, HeaderValue, header};
+use std::sync::{Arc, Mutex, PoisonError};
+use subtle::{Choice, ConstantTimeEq as _};
+
+type Hash = [u8; 32];
+
+/// The hashes of the admin tokens, read again whenever the configuration has changed.
+#[derive(Debug, Default)]
+pub(super) struct Tokens(Mutex<Option<Known>>);
+
+#[derive(Clone, Debug)]
+struct Known {
+    version: i64,
+    hashes: Arc<[Hash]>,
+}
+
+impl Tokens {
+    async fn hashes(&self, store: &Store, reload: &Reload) -> Result<Arc<[Hash]>, StoreError> {
+        // Read before the tokens: they may be newer than what they are labelled with, never older.
+        let version = reload.version();
+        let known = self.known();
+        if let Some(known) = known.filter(|k| k.version == version) {
+            return Ok(known.hashes);
+        }
+        let tokens = store.tokens().await?;
+        let hashes: Arc<[Hash]> = tokens.iter().map(|token| token.hash).collect();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Known {
+            version,
+            hashes: Arc::clone(&hashes),
+        });
+        Ok(hashes)
+    }
+
+    fn known(&self) -> Option<Known> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.clone()
+    }
+}
+
+/// Lets a call through if it bears a known token. What comes back is never kept by anybody on
+/// the way, since it may hold a secret that is shown once.
+pub(super) async fn guard(
+    extract::State(state): extract::State<State>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if let Err(refused) = check(&state, request.headers()).await {
+        return refused.into_response();
+    }
+    let mut response = next.run(request).await;
+    let no_store = HeaderValue::from_static("no-store");
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, no_store);
+    response
+}
+
+async fn check(state: &State, headers: &HeaderMap) -> Result<(), ApiError> {
+    let refused = || {
+        ApiError::new(
+            Code::AuthRequired,
+            "this needs the header Authorization: Bearer with an admin token",
+        )
+    };
+    let presented = digest::sha256(bearer(headers).ok_or_else(refused)?);
+    let hashes = state.tokens().hashes(state.store(), state.reload()).await?;
+    let is_known = hashes.iter().fold(Choice::from(0), |found, hash| {
+        found | hash.ct_eq(&presented)
+    });
+    if bool::from(is_known) {
+        Ok(())
+    } else {
+        Err(refused())
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let value = headers.get(header::AUTHORIZATION)?.as_bytes();
+    let (scheme, token) = value.split_at_checked("Bearer ".len())?;
+    scheme
+        .eq_ignore_ascii_case(b"Bearer ")
+        .then(|| token.trim_ascii())
+        .filter(|token| !token.is_empty())
+}

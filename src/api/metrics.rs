@@ -1,0 +1,37 @@
+//! `GET /metrics`: what the code counted, and what only a look at this moment can tell.
+use super::{
+    State,
+    error::{ApiError, Code},
+};
+use crate::telemetry::metrics::Snapshot;
+use axum::{
+    extract,
+    response::{IntoResponse as _, Response},
+};
+use http::header;
+
+/// The format that the encoder writes, by its registered name.
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+pub(super) async fn metrics(
+    extract::State(state): extract::State<State>,
+) -> Result<Response, ApiError> {
+    let text = state.metrics().render(snapshot(&state)).map_err(|error| {
+        tracing::error!(%error, "the metrics could not be written");
+        ApiError::new(Code::Internal, "the metrics could not be written")
+    })?;
+    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
+}
+
+fn snapshot(state: &State) -> Snapshot {
+    let admission = state.reload().configuration().admission();
+    let (streams_in_flight, stream_capacity) = admission.stream_totals();
+    let (_, waiters) = admission.counts();
+    Snapshot {
+        stream_capacity,
+        streams_in_flight,
+        waiters: waiters as u64,
+        live_requests: state.live().count() as u64,
+        ledger_dropped: state.store().ledger_dropped(),
+    }
+}
