@@ -131,7 +131,10 @@ pub fn health(state: State) -> Router {
 /// Everything under the prefix, behind the guard.
 fn admin(state: &State) -> Router<State> {
     let guard = middleware::from_fn_with_state(state.clone(), guard::guard);
-    Router::new().nest(PREFIX, routes::router().layer(guard))
+    let guarded = routes::router().layer(guard).with_state(state.clone());
+    // As a service it gets the prefix itself and everything below it; as a router it would leave
+    // `/api/admin/` to the fallback outside, past the guard.
+    Router::new().nest_service(PREFIX, guarded)
 }
 
 fn finish(router: Router<State>, state: State) -> Router {

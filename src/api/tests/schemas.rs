@@ -122,6 +122,10 @@ fn accepts(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
             .is_boolean()
             .then_some(())
             .ok_or(format!("{at}: {value}")),
+        Some("null") => value
+            .is_null()
+            .then_some(())
+            .ok_or(format!("{at}: {value}")),
         None => Ok(()),
         Some(other) => Err(format!("{at}: no rule for {other}")),
     }
