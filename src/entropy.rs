@@ -13,6 +13,12 @@ pub fn secret(prefix: &str) -> String {
     format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes()))
 }
 
+/// What client keys begin with.
+pub const CLIENT_KEY: &str = "fl-";
+
+/// What admin tokens begin with.
+pub const ADMIN_TOKEN: &str = "fla-";
+
 /// 256 random bits.
 pub fn bytes() -> [u8; 32] {
     rand::random()

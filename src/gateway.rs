@@ -9,6 +9,7 @@
 //! is tried again; an answer that breaks off upstream breaks off here.
 mod call;
 mod cors;
+mod discovery;
 mod intake;
 mod listing;
 mod outgoing;
@@ -23,7 +24,7 @@ pub use self::reply::Reply;
 use crate::{
     engine::{
         configuration::Configuration,
-        live::Registry,
+        live::{Desk, Registry},
         payload::{BUDGET_BYTES, Budget},
     },
     ports::{Ledger, Upstream},
@@ -46,6 +47,7 @@ pub struct Gateway {
     /// Where records go.
     pub ledger: Arc<dyn Ledger>,
     budget: Arc<Budget>,
+    discovery: Arc<discovery::Discovery>,
 }
 
 impl Gateway {
@@ -57,6 +59,7 @@ impl Gateway {
             metrics,
             ledger,
             budget: Budget::new(BUDGET_BYTES),
+            discovery: Arc::default(),
         }
     }
 }
@@ -68,8 +71,8 @@ pub type Elsewhere = Arc<
         + Sync,
 >;
 
-/// The gateway as one thread of the data plane has it.
-#[derive(Clone)]
+/// The gateway as one thread of the data plane has it. Requests hold it by one pointer that only
+/// their own thread counts, so that threads do not contend for what they share.
 pub struct Door {
     /// What all threads share.
     pub gateway: Gateway,
@@ -77,11 +80,22 @@ pub struct Door {
     pub upstream: Arc<dyn Upstream>,
     /// What answers everything else.
     pub elsewhere: Elsewhere,
+    desk: Desk,
 }
 
 impl Door {
+    /// A door for one thread.
+    pub fn new(gateway: Gateway, upstream: Arc<dyn Upstream>, elsewhere: Elsewhere) -> Self {
+        Self {
+            desk: gateway.live.desk(),
+            gateway,
+            upstream,
+            elsewhere,
+        }
+    }
+
     /// Answers one request.
-    pub async fn handle(&self, request: Request<Incoming>) -> Response<Reply> {
+    pub async fn handle(self: Arc<Self>, request: Request<Incoming>) -> Response<Reply> {
         let uri = request.uri();
         let routed = route(request.method(), uri.path(), request.headers(), uri.query());
         if matches!(routed, Routed::NotDataPlane) {
@@ -91,7 +105,7 @@ impl Door {
         if let Some(preflight) = cors::preflight(&self.gateway, &parts) {
             return preflight;
         }
-        let mut response = call::answer(self, &parts, body).await;
+        let mut response = call::answer(&self, &parts, body).await;
         cors::allow(&self.gateway, &parts.headers, response.headers_mut());
         response
     }

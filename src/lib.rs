@@ -9,8 +9,12 @@
 //! A request flows [`gateway`] -> [`protocol`] (route, peek) -> [`engine`] (admission asks
 //! [`domain`]) -> [`upstream`] -> [`gateway`] (relay, settle).
 pub mod api;
+pub mod app;
 pub mod blocking;
+pub mod cli;
 pub mod clock;
+pub mod config;
+pub mod crypto;
 pub mod digest;
 pub mod document;
 pub mod domain;
@@ -20,8 +24,8 @@ pub mod gateway;
 pub mod ports;
 pub mod protocol;
 pub mod reload;
-pub mod store;
 pub mod sim;
+pub mod store;
 pub mod tasks;
 pub mod telemetry;
 pub mod upstream;

@@ -6,5 +6,5 @@ use std::process::ExitCode;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    fairlane::cli::run()
 }

@@ -71,11 +71,18 @@ pub struct SendFailure {
 /// What a send will come to.
 pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<Answer, SendFailure>> + Send + 'a>>;
 
+/// After this long on its way a request counts as started, though upstream has not answered: the
+/// headers of a non-streaming answer come only with its end.
+pub const STARTED_AFTER: Duration = Duration::from_secs(5);
+
+/// What is to happen once a request counts as started.
+pub type Started<'s> = dyn FnMut() + Send + 's;
+
 /// The way to providers.
 pub trait Upstream: Send + Sync {
     /// Sends one request and waits for the head of its answer. Dropping the future drops the
-    /// request.
-    fn send<'a>(&'a self, attempt: Attempt<'a>) -> Sending<'a>;
+    /// request. `started` is called if [`STARTED_AFTER`] passes before the answer.
+    fn send<'a>(&'a self, attempt: Attempt<'a>, started: &'a mut Started<'_>) -> Sending<'a>;
 }
 
 /// Takes the records of ended requests, without ever making the caller wait; what cannot be kept

@@ -8,7 +8,7 @@ mod client;
 mod dial;
 mod exchange;
 mod idle;
-pub mod tls;
+mod tls;
 mod wire;
 
 pub use self::client::Client;

@@ -99,7 +99,7 @@ async fn rotate(
 
 /// The secret that the body gives; where it gives none, a fresh one is put there.
 fn given_or_minted(said: &mut Map<String, Value>) -> Value {
-    let minted = || json!(entropy::secret("fl-"));
+    let minted = || json!(entropy::secret(entropy::CLIENT_KEY));
     let secret = said.entry("secret").or_insert(Value::Null);
     if secret.is_null() {
         *secret = minted();

@@ -24,9 +24,6 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// Tells admin tokens apart from client keys at a glance.
-const SECRET_PREFIX: &str = "fla-";
-
 const TOKEN: &[Field] = &[
     Field::read("id", Text, "Minted once."),
     Field::both("name", (Text, Text), "Unique among admin tokens.").required(),
@@ -99,7 +96,7 @@ async fn add(
 ) -> Result<Response, ApiError> {
     let name = name(&said)?;
     // Cleaning a secret that was just minted takes nothing off it; the hint comes with it.
-    let Ok((secret, _)) = Secret::clean(&entropy::secret(SECRET_PREFIX)) else {
+    let Ok((secret, _)) = Secret::clean(&entropy::secret(entropy::ADMIN_TOKEN)) else {
         return Err(ApiError::field("name", "could not be given a secret"));
     };
     let token = AdminToken {

@@ -17,11 +17,6 @@ use crate::{
     ports::{Answer, Attempt, SendFailure, Upstream},
 };
 use std::{sync::Arc, time::Duration};
-use tokio::time::timeout;
-
-/// After this long a request counts as started, though upstream has not answered: the headers of
-/// a non-streaming answer come only with its end.
-const STARTED_AFTER: Duration = Duration::from_secs(5);
 
 /// How a request is to be tried.
 #[derive(Clone, Copy, Debug)]
@@ -149,12 +144,8 @@ async fn attempt(
     outgoing: &dyn Outgoing,
 ) -> Result<Answer, SendFailure> {
     let edge = lease.edge().clone();
-    let mut sending = upstream.send(outgoing.attempt(&edge));
-    if let Ok(result) = timeout(STARTED_AFTER, &mut sending).await {
-        return result;
-    }
-    lease.release_create();
-    sending.await
+    let mut started = || lease.release_create();
+    upstream.send(outgoing.attempt(&edge), &mut started).await
 }
 
 fn undelivered(plan: &Plan, denied: Denied) -> Undelivered {

@@ -6,12 +6,9 @@ use crate::{
     clock::{Instant, unix_millis},
     domain::ids::RequestId,
 };
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU32, Ordering},
 };
 use tokio::sync::Notify;
 
@@ -122,7 +119,8 @@ impl Progress {
 #[derive(Debug)]
 pub struct Live {
     progress: Arc<Progress>,
-    registry: Registry,
+    desk: Desk,
+    place: usize,
 }
 
 impl std::ops::Deref for Live {
@@ -135,22 +133,44 @@ impl std::ops::Deref for Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        self.registry.leave(self.progress.id);
+        self.desk.leave(self.place);
     }
 }
 
-/// Every request in flight.
+/// Every request in flight; cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Registry(Arc<Shared>);
-
-#[derive(Debug, Default)]
-struct Shared {
-    live: Mutex<HashMap<RequestId, Arc<Progress>>>,
-    is_draining: AtomicBool,
-    emptied: Notify,
+pub struct Registry {
+    desks: Arc<Mutex<Vec<Desk>>>,
+    draining: Arc<Draining>,
 }
 
-impl Registry {
+/// Whether somebody waits for the last request to leave.
+#[derive(Debug, Default)]
+struct Draining {
+    is_on: AtomicBool,
+    left: Notify,
+}
+
+/// One thread's part of the registry, so that threads do not wait for one another.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    places: Arc<Mutex<Places>>,
+    draining: Arc<Draining>,
+}
+
+#[derive(Debug, Default)]
+struct Places {
+    taken: Vec<Option<Arc<Progress>>>,
+    free: Vec<usize>,
+}
+
+impl Places {
+    fn count(&self) -> usize {
+        self.taken.len() - self.free.len()
+    }
+}
+
+impl Desk {
     /// A request has arrived.
     pub fn enter(&self, id: RequestId, is_traced: bool) -> Live {
         let progress = Arc::new(Progress {
@@ -161,49 +181,79 @@ impl Registry {
             is_traced,
         });
         progress.reach(Stage::Received);
-        self.lock().insert(id, Arc::clone(&progress));
+        let place = {
+            let mut places = lock(&self.places);
+            let entry = Some(Arc::clone(&progress));
+            if let Some(place) = places.free.pop() {
+                places.taken[place] = entry;
+                place
+            } else {
+                places.taken.push(entry);
+                places.taken.len() - 1
+            }
+        };
         Live {
             progress,
-            registry: self.clone(),
+            desk: self.clone(),
+            place,
         }
     }
 
-    fn leave(&self, id: RequestId) {
-        let is_empty = {
-            let mut live = self.lock();
-            live.remove(&id);
-            live.is_empty()
+    fn leave(&self, place: usize) {
+        let left = {
+            let mut places = lock(&self.places);
+            places.free.push(place);
+            places.taken.get_mut(place).and_then(Option::take)
         };
-        if is_empty && self.0.is_draining.load(Ordering::Acquire) {
-            self.0.emptied.notify_waiters();
+        drop(left);
+        if self.draining.is_on.load(Ordering::Acquire) {
+            self.draining.left.notify_waiters();
         }
+    }
+}
+
+impl Registry {
+    /// A part of the registry for one thread.
+    pub fn desk(&self) -> Desk {
+        let desk = Desk {
+            places: Arc::default(),
+            draining: Arc::clone(&self.draining),
+        };
+        lock(&self.desks).push(desk.clone());
+        desk
     }
 
     /// How many requests are in flight.
     pub fn count(&self) -> usize {
-        self.lock().len()
+        let desks = lock(&self.desks);
+        desks.iter().map(|d| lock(&d.places).count()).sum()
     }
 
     /// Every request in flight, in no order.
     pub fn snapshot(&self) -> Vec<Arc<Progress>> {
-        self.lock().values().cloned().collect()
+        let desks = lock(&self.desks);
+        let of = |desk: &Desk| lock(&desk.places).taken.iter().flatten().cloned().collect();
+        desks.iter().flat_map(|d| -> Vec<_> { of(d) }).collect()
     }
 
     /// Returns when nothing is in flight any more.
     pub async fn drained(&self) {
-        self.0.is_draining.store(true, Ordering::Release);
+        self.draining.is_on.store(true, Ordering::Release);
         loop {
-            let emptied = self.0.emptied.notified();
+            let left = self.draining.left.notified();
+            tokio::pin!(left);
+            // Listening before looking, so that the last to leave is not missed.
+            left.as_mut().enable();
             if self.count() == 0 {
                 return;
             }
-            emptied.await;
+            left.await;
         }
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RequestId, Arc<Progress>>> {
-        self.0.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -214,7 +264,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_stage_reached_last_is_shown_with_its_time() {
         let registry = Registry::default();
-        let live = registry.enter(RequestId::from_u128(1), false);
+        let live = registry.desk().enter(RequestId::from_u128(1), false);
         tokio::time::advance(Duration::from_millis(3)).await;
         live.reach(Stage::Parked);
         assert_eq!(registry.snapshot()[0].stage(), Stage::Parked);
@@ -225,7 +275,7 @@ mod tests {
     #[tokio::test]
     async fn draining_ends_with_the_last_request() {
         let registry = Registry::default();
-        let live = registry.enter(RequestId::from_u128(1), false);
+        let live = registry.desk().enter(RequestId::from_u128(1), false);
         let drained = registry.drained();
         tokio::pin!(drained);
         assert!(futures_util::poll!(&mut drained).is_pending());

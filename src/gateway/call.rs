@@ -1,6 +1,6 @@
 //! The steps of one call, in their order: whose it is, what it says, where it goes, what comes back.
 use super::{
-    Door, Gateway, Reply,
+    Door, Gateway, Reply, discovery,
     intake::{self, Bounds, Intake, IntakeError},
     listing,
     outgoing::Outgoing,
@@ -32,26 +32,58 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 use std::{sync::Arc, time::Duration};
 
+/// What the settings say of one request, read once when it arrives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Policy {
+    is_traced: bool,
+    requires_key: bool,
+    body_limit: u64,
+    idle: Duration,
+    timeouts: Timeouts,
+    rules: Rules,
+}
+
+impl Policy {
+    fn of(settings: &Settings) -> Self {
+        let seconds = |name| Duration::from_secs(settings.integer(name));
+        Self {
+            is_traced: settings.is_on(Name::StageTrace),
+            requires_key: settings.is_on(Name::RequireClientKey),
+            body_limit: settings.integer(Name::RequestBodyLimitMb) << 20,
+            idle: seconds(Name::IdleTimeoutSeconds),
+            timeouts: Timeouts {
+                connect: seconds(Name::ConnectTimeoutSeconds),
+                header: seconds(Name::HeaderTimeoutSeconds),
+            },
+            rules: Rules {
+                max_attempts: u32::try_from(settings.integer(Name::MaxAttempts)).unwrap_or(1),
+                is_repeatable: false,
+                patience: seconds(Name::CapacityWaitSeconds),
+            },
+        }
+    }
+}
+
 /// Answers a request of the data plane.
-pub(super) async fn answer(door: &Door, parts: &Parts, body: Incoming) -> Response<Reply> {
-    let settings = door.gateway.configuration.settings().clone();
+pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, body: Incoming) -> Response<Reply> {
+    let policy = Policy::of(&door.gateway.configuration.settings());
     let uri = &parts.uri;
     let routed = route(&parts.method, uri.path(), &parts.headers, uri.query());
-    let mut ticket = open(door, parts, &routed, &settings);
+    let mut ticket = open(door, parts, &routed, policy);
     let result = match routed {
         Routed::Call(route) => {
             let call = Call {
                 door,
                 parts,
                 route,
-                settings: &settings,
+                policy,
             };
             call.run(&mut ticket, body).await
         }
-        Routed::Models { shape, id } => match authenticate(door, parts, shape, &settings) {
+        Routed::Models { shape, id } => match authenticate(door, parts, shape, policy) {
             Ok(key) => {
                 ticket.is_from(key.as_ref());
-                listing::answer(&door.gateway, &mut ticket, key.as_deref(), (shape, id))
+                listing::answer(door, &mut ticket, key.as_deref(), (shape, id)).await
             }
             Err(refused) => Err(refused),
         },
@@ -72,7 +104,7 @@ pub(super) enum Answered {
     Relayed(http::response::Parts, relay::Source),
 }
 
-fn open(door: &Door, parts: &Parts, routed: &Routed<'_>, settings: &Settings) -> Ticket {
+fn open(door: &Arc<Door>, parts: &Parts, routed: &Routed<'_>, policy: Policy) -> Ticket {
     let (protocol, operation) = match routed {
         Routed::Call(route) => (route.protocol, route.operation.name()),
         Routed::Models { shape, .. } => (*shape, "models"),
@@ -83,13 +115,13 @@ fn open(door: &Door, parts: &Parts, routed: &Routed<'_>, settings: &Settings) ->
         Routed::NotDataPlane => (Protocol::OpenAi, "unknown"),
     };
     Ticket::new(
-        &door.gateway,
+        door,
         Opening {
             protocol,
             operation,
             method: method_name(&parts.method),
             path: parts.uri.path(),
-            is_traced: settings.is_on(Name::StageTrace),
+            is_traced: policy.is_traced,
         },
     )
 }
@@ -132,11 +164,11 @@ pub(super) fn authenticate(
     door: &Door,
     parts: &Parts,
     protocol: Protocol,
-    settings: &Settings,
+    policy: Policy,
 ) -> Result<Option<Arc<ClientKey>>, Refused> {
     let given = client_credential(&parts.headers, parts.uri.query(), protocol);
     let Some(given) = given else {
-        if settings.is_on(Name::RequireClientKey) {
+        if policy.requires_key {
             return Err(Refused::new(
                 Reason::InvalidClientKey,
                 "A client key is needed, and none was given.",
@@ -165,12 +197,12 @@ pub(super) struct Call<'a> {
     pub(super) door: &'a Door,
     pub(super) parts: &'a Parts,
     pub(super) route: Route<'a>,
-    pub(super) settings: &'a Settings,
+    pub(super) policy: Policy,
 }
 
 impl Call<'_> {
     async fn run(&self, ticket: &mut Ticket, body: Incoming) -> Result<Answered, Refused> {
-        let key = authenticate(self.door, self.parts, self.route.protocol, self.settings)?;
+        let key = authenticate(self.door, self.parts, self.route.protocol, self.policy)?;
         ticket.is_from(key.as_ref());
         let intake = self.intake(body).await?;
         let peeked = intake.as_ref().map(|i| &i.peeked);
@@ -194,17 +226,13 @@ impl Call<'_> {
             return Ok(None);
         }
         let bounds = Bounds {
-            limit: self.settings.integer(Name::RequestBodyLimitMb) << 20,
-            idle: self.seconds(Name::IdleTimeoutSeconds),
+            limit: self.policy.body_limit,
+            idle: self.policy.idle,
             budget: &self.door.gateway.budget,
         };
         intake::read(body, &self.parts.headers, bounds)
             .await
             .map(Some)
-    }
-
-    fn seconds(&self, name: Name) -> Duration {
-        Duration::from_secs(self.settings.integer(name))
     }
 
     fn model(&self, peeked: Option<&Peeked>) -> Result<Option<Box<str>>, Refused> {
@@ -257,15 +285,10 @@ impl Call<'_> {
     ) -> Result<Answered, Refused> {
         let wanted = demand.model.clone();
         let key = demand.key.clone();
-        let timeouts = Timeouts {
-            connect: self.seconds(Name::ConnectTimeoutSeconds),
-            header: self.seconds(Name::HeaderTimeoutSeconds),
-        };
-        let outgoing = Outgoing::prepare(self, intake, timeouts).await?;
+        let outgoing = Outgoing::prepare(self, intake, self.policy.timeouts).await?;
         let rules = Rules {
-            max_attempts: u32::try_from(self.settings.integer(Name::MaxAttempts)).unwrap_or(1),
             is_repeatable: matches!(self.parts.method, Method::GET | Method::HEAD),
-            patience: self.seconds(Name::CapacityWaitSeconds),
+            ..self.policy.rules
         };
         let gateway = &self.door.gateway;
         let way = Way {
@@ -278,50 +301,38 @@ impl Call<'_> {
             Ok(dispatched) => dispatched,
             Err((error, attempts)) => {
                 ticket.was_tried(attempts);
-                return Err(explained(
-                    error,
-                    gateway,
-                    key.as_deref(),
-                    (self.route.protocol, wanted),
-                ));
+                return Err(self.explained(error, key.as_deref(), wanted).await);
             }
         };
         ticket.was_tried(dispatched.attempts);
-        let (head, source) = relay::Source::new(
-            self.route,
-            dispatched,
-            self.seconds(Name::IdleTimeoutSeconds),
-            ticket,
-        );
+        let (head, source) = relay::Source::new(self.route, dispatched, self.policy.idle, ticket);
         Ok(Answered::Relayed(head, source))
     }
-}
 
-/// The refusal; for a model that nobody serves, with the names that come close.
-fn explained(
-    error: Undelivered,
-    gateway: &Gateway,
-    key: Option<&ClientKey>,
-    (protocol, wanted): (Protocol, Option<Box<str>>),
-) -> Refused {
-    match (&error, wanted) {
-        (Undelivered::Denied(denied), Some(model))
-            if denied.refusal.reason == Reason::ModelNotFound =>
-        {
-            let pool = gateway.configuration.pool();
-            let names = listing::names(&pool, protocol, key);
-            let close = close_names(&model, names.iter().copied());
-            let hint = if close.is_empty() {
-                String::new()
-            } else {
-                format!(" Close names that are served: {}.", close.join(", "))
-            };
-            Refused::new(
-                Reason::ModelNotFound,
-                format!("No account serves the model {model}.{hint}"),
-            )
-        }
-        _ => error.into(),
+    /// The refusal; for a model that nobody serves, with the names that come close.
+    async fn explained(
+        &self,
+        error: Undelivered,
+        key: Option<&ClientKey>,
+        wanted: Option<Box<str>>,
+    ) -> Refused {
+        let is_unknown = matches!(&error, Undelivered::Denied(denied)
+            if denied.refusal.reason == Reason::ModelNotFound);
+        let Some(model) = wanted.filter(|_| is_unknown) else {
+            return error.into();
+        };
+        let pool = Arc::clone(&self.door.gateway.configuration.pool());
+        let names = discovery::names(self.door, &pool, self.route.protocol, key).await;
+        let close = close_names(&model, names.iter().map(|n| &**n));
+        let hint = if close.is_empty() {
+            String::new()
+        } else {
+            format!(" Close names that are served: {}.", close.join(", "))
+        };
+        Refused::new(
+            Reason::ModelNotFound,
+            format!("No account serves the model {model}.{hint}"),
+        )
     }
 }
 

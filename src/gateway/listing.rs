@@ -1,56 +1,32 @@
 //! The list of models, answered by fairlane: what the caller's key can reach.
 use super::{
-    Gateway, Reply,
+    Door, Reply,
     call::Answered,
+    discovery::names,
     refuse::{REQUEST_ID, Refused},
     ticket::{Ended, Ticket},
 };
 use crate::{
-    domain::{
-        ledger::Outcome,
-        pool::{ClientKey, Pool},
-        protocol::Protocol,
-        reason::Reason,
-    },
+    domain::{ledger::Outcome, pool::ClientKey, protocol::Protocol, reason::Reason},
     protocol::{models, route::model_name},
 };
 use http::{HeaderValue, Response, header};
-
-/// The names that `key` can ask for through `protocol`: those in a catalog of an edge that takes
-/// work and is in scope, sorted.
-pub(super) fn names<'p>(
-    pool: &'p Pool,
-    protocol: Protocol,
-    key: Option<&ClientKey>,
-) -> Vec<&'p str> {
-    let scope = key.and_then(|k| k.accounts.as_deref());
-    pool.catalog(protocol)
-        .into_iter()
-        .filter(|(model, _)| key.is_none_or(|k| k.may_use_model(model)))
-        .filter(|(_, edges)| {
-            edges.iter().any(|index| {
-                let edge = pool.edge(*index);
-                pool.takes_work(edge) && pool.is_in_scope(edge, scope)
-            })
-        })
-        .map(|(model, _)| &**model)
-        .collect()
-}
+use std::sync::Arc;
 
 /// The list, or one model of it.
-pub(super) fn answer(
-    gateway: &Gateway,
+pub(super) async fn answer(
+    door: &Door,
     ticket: &mut Ticket,
     key: Option<&ClientKey>,
     (shape, id): (Protocol, Option<&str>),
 ) -> Result<Answered, Refused> {
-    let pool = gateway.configuration.pool();
-    let names = names(&pool, shape, key);
+    let pool = Arc::clone(&door.gateway.configuration.pool());
+    let names = names(door, &pool, shape, key).await;
     let body = match id.map(model_name) {
-        None => models::list(shape, names.iter().copied()),
-        Some(id) if names.contains(&&*id) => models::single(shape, &id),
+        None => models::list(shape, names.iter().map(|n| &**n)),
+        Some(id) if names.iter().any(|n| **n == *id) => models::single(shape, &id),
         Some(id) => {
-            let close = models::close_names(&id, names.iter().copied());
+            let close = models::close_names(&id, names.iter().map(|n| &**n));
             let hint = if close.is_empty() {
                 String::new()
             } else {
@@ -58,7 +34,7 @@ pub(super) fn answer(
             };
             return Err(Refused::new(
                 Reason::ModelNotFound,
-                format!("There is no model {id} in the catalogs here.{hint}"),
+                format!("There is no model {id} here.{hint}"),
             ));
         }
     };

@@ -78,11 +78,8 @@ impl Workers {
                 .enable_all()
                 .build()?;
             let (upstream, sweep) = upstreams.make();
-            let door = Arc::new(Door {
-                gateway: plan.gateway.clone(),
-                upstream,
-                elsewhere: Arc::clone(&plan.elsewhere),
-            });
+            let elsewhere = Arc::clone(&plan.elsewhere);
+            let door = Arc::new(Door::new(plan.gateway.clone(), upstream, elsewhere));
             let tls = plan.tls.clone();
             let stopped = stopped.clone();
             let thread = thread::Builder::new()

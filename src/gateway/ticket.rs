@@ -1,7 +1,7 @@
 //! Goes along with one request and tells how it ended, exactly once, whichever way that was.
 //!
 //! Invariant: a ticket that is dropped before it was settled belongs to a client that left.
-use super::Gateway;
+use super::Door;
 use crate::{
     domain::{
         ids::RequestId,
@@ -21,16 +21,16 @@ const CLIENT_CLOSED_REQUEST: u16 = 499;
 /// One request's companion.
 pub(super) struct Ticket {
     pub(super) live: Live,
-    gateway: Gateway,
+    door: Arc<Door>,
     protocol: Protocol,
     operation: &'static str,
     entry: Option<Box<Entry>>,
 }
 
 impl Ticket {
-    pub(super) fn new(gateway: &Gateway, opening: Opening<'_>) -> Self {
+    pub(super) fn new(door: &Arc<Door>, opening: Opening<'_>) -> Self {
         let id = RequestId::from_u128(crate::entropy::uuid7());
-        let live = gateway.live.enter(id, opening.is_traced);
+        let live = door.desk.enter(id, opening.is_traced);
         let entry = Entry {
             id,
             started_at: live.received_unix_ms,
@@ -61,7 +61,7 @@ impl Ticket {
         };
         Self {
             live,
-            gateway: gateway.clone(),
+            door: Arc::clone(door),
             protocol: opening.protocol,
             operation: opening.operation,
             entry: Some(Box::new(entry)),
@@ -142,7 +142,7 @@ impl Ticket {
         entry.total_ms = ms(Stage::Finished);
         self.count(&entry);
         self.log(&entry);
-        self.gateway.ledger.keep(*entry);
+        self.door.gateway.ledger.keep(*entry);
     }
 
     fn parked_for(&self) -> Option<Duration> {
@@ -155,7 +155,7 @@ impl Ticket {
     }
 
     fn count(&self, entry: &Entry) {
-        let metrics = &self.gateway.metrics;
+        let metrics = &self.door.gateway.metrics;
         let took = self
             .live
             .micros(Stage::Finished)
@@ -185,7 +185,13 @@ impl Ticket {
         let reason = entry.reason.map(Reason::code);
         let error = entry.error.as_deref();
         let ending = entry.outcome.name();
+        // What upstream says of the client's own request is no trouble of the operator's.
+        let is_clients = status.is_some_and(|s| (400..500).contains(&s));
         match entry.outcome {
+            Outcome::Failed if is_clients => tracing::info!(
+                request = %entry.id, key, protocol, operation, status, ms, error, ending,
+                "upstream refused a request"
+            ),
             Outcome::Failed | Outcome::Broken => tracing::warn!(
                 request = %entry.id, key, protocol, operation, status, reason, ms, error, ending,
                 "a request went wrong"

@@ -34,6 +34,25 @@ pub fn single(shape: Protocol, name: &str) -> Vec<u8> {
     entry(shape, name).to_string().into_bytes()
 }
 
+/// The names in a provider's own list; `None` if it is not one.
+pub fn names_in(protocol: Protocol, body: &[u8]) -> Option<Vec<Box<str>>> {
+    let list: Value = serde_json::from_slice(body).ok()?;
+    // Some compatible servers answer with the bare array.
+    let (rows, field) = match protocol {
+        Protocol::Gemini => (list.get("models")?, "name"),
+        _ => (list.get("data").unwrap_or(&list), "id"),
+    };
+    let name = |row: &Value| {
+        let name = row.get(field)?.as_str()?;
+        let name = match protocol {
+            Protocol::Gemini => name.strip_prefix("models/").unwrap_or(name),
+            _ => name,
+        };
+        Some(name.into())
+    };
+    Some(rows.as_array()?.iter().filter_map(name).collect())
+}
+
 fn entry(shape: Protocol, name: &str) -> Value {
     match shape {
         Protocol::Anthropic => json!({
@@ -118,6 +137,19 @@ mod tests {
 
     fn text(bytes: Vec<u8>) -> String {
         String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn our_own_lists_and_bare_arrays_can_be_read() {
+        let names: Vec<Box<str>> = vec!["a/b:c".into(), "한글".into()];
+        for shape in SHAPES {
+            let written = list(shape, names.iter().map(|n| &**n));
+            assert_eq!(names_in(shape, &written), Some(names.clone()), "{shape}");
+        }
+        let bare = br#"[{"id":"a/b:c"},{"id":"\ud55c\uae00"},{"other":1}]"#;
+        assert_eq!(names_in(Protocol::OpenAi, bare), Some(names));
+        assert_eq!(names_in(Protocol::OpenAi, b"<html>"), None);
+        assert_eq!(names_in(Protocol::Gemini, br#"{"error":{}}"#), None);
     }
 
     #[test]

@@ -36,4 +36,25 @@ impl Store {
         })
         .await
     }
+
+    /// Has `SQLite` look through the whole file; gives what it finds wrong, a line each. Blocks
+    /// for as long as reading the file takes.
+    pub fn integrity_blocking(&self) -> Result<Vec<String>, StoreError> {
+        self.read_blocking(|conn| {
+            let mut faults = Vec::new();
+            conn.pragma_query(None, "integrity_check", |row| {
+                faults.push(row.get::<_, String>(0)?);
+                Ok(())
+            })?;
+            faults.retain(|line| line != "ok");
+            conn.pragma_query(None, "foreign_key_check", |row| {
+                let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
+                faults.push(format!(
+                    "a row of {table} names a row of {parent} that is not there"
+                ));
+                Ok(())
+            })?;
+            Ok(faults)
+        })
+    }
 }

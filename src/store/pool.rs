@@ -182,7 +182,7 @@ fn planned<E>(
     let existing = pool(conn)?.contents;
     let mut tools = Tools {
         mint: &mut entropy::uuid7,
-        new_secret: &mut || entropy::secret("fl-"),
+        new_secret: &mut || entropy::secret(entropy::CLIENT_KEY),
         fingerprint: &|secret| digest::keyed(secrets, secret.as_bytes()),
         hash_key: &|secret| digest::sha256(secret.as_bytes()),
     };

@@ -1,7 +1,7 @@
 //! The client: takes a resting connection or dials, sends, and classifies what went wrong.
 use super::{
     dial::{DialError, dial},
-    exchange::{Connection, Lost, Receiving},
+    exchange::{Connection, Receiving},
     idle::{Idle, Origin},
 };
 use crate::{
@@ -10,12 +10,12 @@ use crate::{
         pool::BaseUrl,
     },
     engine::payload::{Outgoing, Payload},
-    ports::{Answer, Attempt, SendFailure, Sending, Timeouts, Upstream},
+    ports::{Answer, Attempt, STARTED_AFTER, SendFailure, Sending, Started, Upstream},
 };
 use bytes::Bytes;
 use http::{HeaderValue, Request, Uri, header};
-use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
-use tokio::time::{Instant, timeout_at};
+use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
+use tokio::time::{Instant, sleep_until};
 
 /// Connections to every origin. One for each thread of the data plane, so that a connection is
 /// always used where its socket is registered.
@@ -44,7 +44,11 @@ impl Client {
         self.shared.idle.count()
     }
 
-    async fn exchange(&self, attempt: Attempt<'_>) -> Result<Answer, SendFailure> {
+    async fn exchange(
+        &self,
+        attempt: Attempt<'_>,
+        started: &mut Started<'_>,
+    ) -> Result<Answer, SendFailure> {
         let origin = origin_of(attempt.base_url);
         let request = Outline::of(&attempt)?;
         let mut stale = 0;
@@ -59,7 +63,8 @@ impl Client {
                 Some(connection) => connection,
                 None => self.fresh(&attempt, attempt.timeouts.connect).await?,
             };
-            match send(&mut connection, request.build(), attempt.timeouts).await {
+            let limit = attempt.timeouts.header;
+            match send(&mut connection, request.build(), limit, started).await {
                 Ok(response) => {
                     let (head, body) = response.into_parts();
                     let shared = Arc::clone(&self.shared);
@@ -102,8 +107,8 @@ impl Client {
 }
 
 impl Upstream for Client {
-    fn send<'a>(&'a self, attempt: Attempt<'a>) -> Sending<'a> {
-        Box::pin(self.exchange(attempt))
+    fn send<'a>(&'a self, attempt: Attempt<'a>, started: &'a mut Started<'_>) -> Sending<'a> {
+        Box::pin(self.exchange(attempt, started))
     }
 }
 
@@ -126,26 +131,36 @@ fn unsent(error: &DialError) -> SendFailure {
 async fn send(
     connection: &mut Connection,
     request: Request<Outgoing>,
-    timeouts: Timeouts,
+    limit: Duration,
+    started: &mut Started<'_>,
 ) -> Result<http::Response<hyper::body::Incoming>, SendFailure> {
     let (witness, before) = connection.witness();
-    let deadline = Instant::now() + timeouts.header;
-    match timeout_at(deadline, connection.send(request)).await {
-        Ok(Ok(response)) => Ok(response),
-        Ok(Err(Lost {
-            error,
-            may_have_left,
-        })) => Err(SendFailure {
-            provenance: provenance(may_have_left),
-            cause: Cause::Connection,
-            detail: describe(&error),
-        }),
-        Err(_) => Err(SendFailure {
-            provenance: provenance(witness.attempts() != before),
-            cause: Cause::HeaderTimeout,
-            detail: format!("no response headers within {} s", timeouts.header.as_secs()),
-        }),
+    let begun = Instant::now();
+    // One timer for both moments: registering one costs more than most of what is done here.
+    let mut timer = pin!(sleep_until(begun + limit.min(STARTED_AFTER)));
+    let mut answer = pin!(connection.send(request));
+    loop {
+        tokio::select! {
+            biased;
+            answered = &mut answer => return answered.map_err(|lost| SendFailure {
+                provenance: provenance(lost.may_have_left),
+                cause: Cause::Connection,
+                detail: describe(&lost.error),
+            }),
+            () = &mut timer => {
+                if begun.elapsed() >= limit {
+                    break;
+                }
+                started();
+                timer.as_mut().reset(begun + limit);
+            }
+        }
     }
+    Err(SendFailure {
+        provenance: provenance(witness.attempts() != before),
+        cause: Cause::HeaderTimeout,
+        detail: format!("no response headers within {} s", limit.as_secs()),
+    })
 }
 
 fn provenance(may_have_left: bool) -> Provenance {

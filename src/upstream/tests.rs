@@ -89,17 +89,16 @@ impl Peer {
 
 async fn post(client: &Client, url: &BaseUrl, timeouts: Timeouts) -> Result<Answer, SendFailure> {
     let headers = HeaderMap::new();
-    client
-        .send(Attempt {
-            base_url: url,
-            method: Method::POST,
-            target: "/v1/x".to_owned(),
-            headers: &headers,
-            edge_headers: Vec::new(),
-            payload: Some(Payload::from_bytes(Bytes::from_static(b"hi"))),
-            timeouts,
-        })
-        .await
+    let attempt = Attempt {
+        base_url: url,
+        method: Method::POST,
+        target: "/v1/x".to_owned(),
+        headers: &headers,
+        edge_headers: Vec::new(),
+        payload: Some(Payload::from_bytes(Bytes::from_static(b"hi"))),
+        timeouts,
+    };
+    client.send(attempt, &mut || ()).await
 }
 
 const PATIENT: Timeouts = Timeouts {

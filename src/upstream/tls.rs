@@ -1,11 +1,6 @@
 //! TLS towards providers: one client configuration for the process, built when first needed.
-use rustls::{ClientConfig, RootCertStore, crypto::CryptoProvider};
+use rustls::{ClientConfig, RootCertStore};
 use std::sync::{Arc, OnceLock};
-
-/// The cryptography of the whole program: one line to change.
-pub(crate) fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
-}
 
 /// The bundled roots, and those of the machine, so that a bare container works and a company's
 /// own authority too.
@@ -30,7 +25,7 @@ pub(super) fn client_config() -> Result<Arc<ClientConfig>, rustls::Error> {
     if let Some(config) = CONFIG.get() {
         return Ok(Arc::clone(config));
     }
-    let mut config = ClientConfig::builder_with_provider(provider())
+    let mut config = ClientConfig::builder_with_provider(crate::crypto::provider())
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots())
         .with_no_client_auth();

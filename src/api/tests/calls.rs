@@ -217,7 +217,7 @@ async fn the_health_router_serves_nothing_else() {
 #[tokio::test]
 async fn metrics_need_a_token_only_on_the_main_listener() {
     let bench = bench().await;
-    let _live = bench.live.enter(RequestId::from_u128(1), false);
+    let _live = bench.live.desk().enter(RequestId::from_u128(1), false);
     let request = || Request::get("/metrics").body(Body::empty()).unwrap();
     let main = bench.through(router(bench.state.clone()), request()).await;
     assert_eq!(main.status, 401);
@@ -250,7 +250,7 @@ async fn the_admin_listener_of_its_own_guards_all_the_rest() {
 #[tokio::test]
 async fn concurrency_shows_each_request_with_its_stage() {
     let bench = bench().await;
-    let live = bench.live.enter(RequestId::from_u128(7), false);
+    let live = bench.live.desk().enter(RequestId::from_u128(7), false);
     live.reach(Stage::Parked);
     let shown = bench.get("/concurrency").await;
     assert_eq!(shown["live_requests"][0]["stage"], "parked");

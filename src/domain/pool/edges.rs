@@ -222,6 +222,11 @@ impl Pool {
         first.iter().chain(second).copied()
     }
 
+    /// The edges that speak `protocol` and have no catalog: they serve every model.
+    pub fn open_edges(&self, protocol: Protocol) -> impl Iterator<Item = EdgeIndex> + '_ {
+        self.served[protocol.index()].any.iter().copied()
+    }
+
     /// Whether edge and key go together: every account that would be charged is in scope.
     pub fn is_in_scope(&self, edge: &Edge, accounts: Option<&[AccountId]>) -> bool {
         accounts.is_none_or(|scope| self.accounts_of(edge).all(|a| scope.contains(&a.id)))

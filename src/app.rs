@@ -1,0 +1,331 @@
+//! The composition root: builds, wires, starts, drains and stops. Only this module names every
+//! adapter.
+use crate::{
+    api,
+    config::Boot,
+    crypto,
+    domain::{
+        ledger::Entry,
+        pool::document::{Document, Mode},
+        settings::Name,
+    },
+    gateway::{Elsewhere, Gateway, Reply, server},
+    ports::{Ledger, Upstream},
+    reload::Reload,
+    store::{Claim, Store},
+    tasks,
+    telemetry::metrics::Metrics,
+    upstream::Client,
+};
+use anyhow::Context as _;
+use axum::Router;
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tower::ServiceExt as _;
+
+/// How often ledger rows that are too old are looked for.
+const PRUNE_EVERY: Duration = Duration::from_mins(10);
+
+/// A running instance.
+pub struct App {
+    /// Where clients connect.
+    pub address: SocketAddr,
+    /// Where dashboard, admin API and metrics are, if not there.
+    pub admin_address: Option<SocketAddr>,
+    gateway: Gateway,
+    store: Store,
+    workers: Arc<server::Workers>,
+    readiness: api::Readiness,
+    stop: watch::Sender<bool>,
+    accepting: Vec<JoinHandle<()>>,
+    background: Vec<JoinHandle<()>>,
+    _claim: Claim,
+}
+
+/// How full the pool is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streams {
+    /// Streams held by requests.
+    pub in_flight: u64,
+    /// Streams that ordinary requests may hold; `None` where some account is unlimited.
+    pub capacity: Option<u64>,
+    /// Requests parked.
+    pub waiting: usize,
+}
+
+impl App {
+    /// Starts an instance; to be called within a runtime, which serves the admin side.
+    pub async fn start(boot: &Boot) -> anyhow::Result<Self> {
+        let store = Store::open(&boot.db)?;
+        let claim = store.claim()?;
+        if let Some(document) = &boot.upstream_keys {
+            sync_environment(&store, document).await?;
+        }
+        let reload = Reload::first(&store, boot.settings.clone())?;
+        let gateway = gateway(&store, &reload);
+        let readiness = api::Readiness::default();
+        let state = api::State::new(
+            store.clone(),
+            reload.clone(),
+            (gateway.metrics.clone(), gateway.live.clone()),
+            readiness.clone(),
+        );
+        let (stop, stopped) = watch::channel(false);
+        let mut accepting = Vec::new();
+        let (elsewhere, admin_address) = match boot.admin_listen {
+            None => (api::router(state), None),
+            Some(address) => {
+                let router = api::own_listener(state.clone());
+                let (bound, task) = serve_admin(address, router, stopped.clone()).await?;
+                accepting.push(task);
+                (api::health(state), Some(bound))
+            }
+        };
+        let tls = boot.tls.as_ref();
+        let plan = server::Plan {
+            gateway: gateway.clone(),
+            elsewhere: hand_over(elsewhere),
+            tls: tls.map(|(c, k)| crypto::acceptor(c, k)).transpose()?,
+        };
+        let listener = listen(boot.listen).await?;
+        let address = listener.local_addr()?;
+        let workers = Arc::new(server::Workers::start(cores(), &plan, &Clients)?);
+        accepting.push(accept(&workers, listener, stopped));
+        let background = vec![
+            tasks::spawn("reload", reload.clone().watch()),
+            tasks::spawn("prune", prune(store.clone(), reload)),
+        ];
+        Ok(Self {
+            address,
+            admin_address,
+            gateway,
+            store,
+            workers,
+            readiness,
+            stop,
+            accepting,
+            background,
+            _claim: claim,
+        })
+    }
+
+    /// Requests in flight, leases held and requests parked: what must be nothing at rest.
+    pub fn in_flight(&self) -> (usize, usize, usize) {
+        let (leases, waiters) = self.gateway.configuration.admission().counts();
+        (self.gateway.live.count(), leases, waiters)
+    }
+
+    /// How full the pool is.
+    pub fn streams(&self) -> Streams {
+        let admission = self.gateway.configuration.admission();
+        let (in_flight, capacity) = admission.stream_totals();
+        Streams {
+            in_flight,
+            capacity,
+            waiting: admission.counts().1,
+        }
+    }
+
+    /// The store, for those that look at an instance from inside its process.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Stops: refuses new work, lets what runs go on for the grace, then cuts off what is left,
+    /// writes everything down and closes.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        self.readiness.drain();
+        self.gateway.configuration.admission().close();
+        let grace = {
+            let settings = self.gateway.configuration.settings();
+            Duration::from_secs(settings.integer(Name::ShutdownGraceSeconds))
+        };
+        if tokio::time::timeout(grace, self.gateway.live.drained())
+            .await
+            .is_err()
+        {
+            let left = self.gateway.live.count();
+            tracing::warn!(
+                left,
+                "requests were still running at the end of the grace and are cut off"
+            );
+        }
+        self.stop.send_replace(true);
+        for task in self.accepting {
+            task.await.ok();
+        }
+        for task in self.background {
+            task.abort();
+        }
+        let workers = Arc::into_inner(self.workers);
+        let store = self.store.clone();
+        let closed = crate::blocking::run(move || {
+            if let Some(workers) = workers {
+                workers.stop();
+            }
+            store.close();
+        });
+        closed
+            .await
+            .context("the program ended before everything was written")
+    }
+}
+
+fn gateway(store: &Store, reload: &Reload) -> Gateway {
+    let metrics = Metrics::default();
+    let observed = metrics.clone();
+    store.observe_writes(Box::new(move |took| observed.store_committed(took)));
+    let ledger = Arc::new(StoreLedger {
+        store: store.clone(),
+        reload: reload.clone(),
+    });
+    Gateway::new(reload.configuration().clone(), metrics, ledger)
+}
+
+fn accept(
+    workers: &Arc<server::Workers>,
+    listener: TcpListener,
+    stopped: watch::Receiver<bool>,
+) -> JoinHandle<()> {
+    let workers = Arc::clone(workers);
+    tasks::spawn("acceptor", async move {
+        workers.accept(listener, stopping(stopped)).await;
+    })
+}
+
+/// One thread of the data plane for each core.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address}"))
+}
+
+async fn stopping(mut stopped: watch::Receiver<bool>) {
+    // The sender goes only after it has said so.
+    let _ = stopped.wait_for(|stop| *stop).await;
+}
+
+async fn serve_admin(
+    address: SocketAddr,
+    router: Router,
+    stopped: watch::Receiver<bool>,
+) -> anyhow::Result<(SocketAddr, JoinHandle<()>)> {
+    let listener = listen(address).await?;
+    let bound = listener.local_addr()?;
+    let task = tasks::spawn("admin listener", async move {
+        let serving = axum::serve(listener, router).with_graceful_shutdown(stopping(stopped));
+        if let Err(error) = serving.await {
+            tracing::error!(%error, "the admin listener ended");
+        }
+    });
+    Ok((bound, task))
+}
+
+/// Runs the admin side's router on the runtime that is current now, whichever thread asks.
+fn hand_over(router: Router) -> Elsewhere {
+    let runtime = tokio::runtime::Handle::current();
+    Arc::new(move |request: Request<Incoming>| {
+        let router = router.clone();
+        let _on = runtime.enter();
+        let (sender, answer) = tokio::sync::oneshot::channel();
+        tasks::spawn("admin request", async move {
+            let answered = router.oneshot(request.map(axum::body::Body::new)).await;
+            let Ok(response) = answered;
+            // The client may have left meanwhile.
+            let _ = sender.send(response.map(|b| Reply::foreign(MapError(b))));
+        });
+        Box::pin(async move {
+            answer.await.unwrap_or_else(|_| {
+                let mut response = Response::new(Reply::whole("internal error\n"));
+                *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+                response
+            })
+        })
+    })
+}
+
+/// An axum body with an `io::Error`, as the gateway's bodies have it.
+struct MapError(axum::body::Body);
+
+impl http_body::Body for MapError {
+    type Data = bytes::Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<http_body::Frame<bytes::Bytes>, io::Error>>> {
+        std::pin::Pin::new(&mut self.0)
+            .poll_frame(cx)
+            .map_err(io::Error::other)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.0.size_hint()
+    }
+}
+
+/// A client of its own for each thread.
+struct Clients;
+
+impl server::UpstreamFactory for Clients {
+    fn make(&self) -> (Arc<dyn Upstream>, Box<dyn Fn() + Send>) {
+        let client = Client::default();
+        let tidied = client.clone();
+        (Arc::new(client), Box::new(move || tidied.sweep()))
+    }
+}
+
+/// Records go to the store, unless none are to be kept.
+struct StoreLedger {
+    store: Store,
+    reload: Reload,
+}
+
+impl Ledger for StoreLedger {
+    fn keep(&self, entry: Entry) {
+        let settings = self.reload.configuration().settings();
+        if settings.integer(Name::RequestLogRetentionDays) > 0 {
+            self.store.try_log(entry);
+        }
+    }
+}
+
+async fn prune(store: Store, reload: Reload) {
+    let mut ticks = tokio::time::interval(PRUNE_EVERY);
+    loop {
+        ticks.tick().await;
+        let days = {
+            let settings = reload.configuration().settings();
+            settings.integer(Name::RequestLogRetentionDays)
+        };
+        let kept_ms = i64::try_from(days * 24 * 3600 * 1000).unwrap_or(i64::MAX);
+        let before = crate::clock::unix_millis().saturating_sub(kept_ms);
+        match store.prune_ledger(before).await {
+            Ok(0) => (),
+            Ok(rows) => tracing::info!(rows, "old rows of the request log were removed"),
+            Err(error) => {
+                tracing::warn!(%error, "old rows of the request log could not be removed");
+            }
+        }
+    }
+}
+
+/// Brings the upstream secrets of the environment into the pool.
+async fn sync_environment(store: &Store, document: &Document) -> anyhow::Result<()> {
+    let plan = store.import(document.clone(), Mode::Sync).await?;
+    for warning in &plan.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(())
+}
