@@ -236,7 +236,7 @@ pub struct Document {
     pub keys: Vec<KeyEntry>,
     /// What it lists completely.
     pub covers: Covers,
-    /// What was wrong already while reading; [`plan`] refuses the document because of it, together
+    /// What was wrong already while reading; [`plan()`] refuses the document because of it, together
     /// with whatever else it finds.
     pub mistakes: Vec<Mistake>,
     /// What was put right while reading.
