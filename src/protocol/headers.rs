@@ -37,10 +37,12 @@ pub fn strip_response(headers: &mut HeaderMap) {
 fn is_hop_by_hop(name: &str) -> bool {
     matches!(
         name,
-        "connection" | "keep-alive" | "te" | "trailer" | "transfer-encoding" | "upgrade"
+        "connection" | "keep-alive" | "te" | "transfer-encoding" | "upgrade"
     ) || name.starts_with("proxy-")
 }
 
+/// A request's trailers are not kept for replay, so nothing may announce them; a response's pass, and
+/// only those that `Trailer` names.
 fn ends_at_request(name: &str) -> bool {
     matches!(
         name,
@@ -50,6 +52,7 @@ fn ends_at_request(name: &str) -> bool {
             | "cookie"
             | "host"
             | "expect"
+            | "trailer"
             | "forwarded"
             | "x-real-ip"
     ) || name.starts_with("x-forwarded-")
@@ -177,6 +180,7 @@ mod tests {
                 "keep-alive: timeout=5",
                 "proxy-authenticate: Basic",
                 "transfer-encoding: chunked",
+                "trailer: x-checksum",
                 "x-hop: 1",
                 "set-cookie: a=b",
                 "set-cookie: c=d",
@@ -190,6 +194,7 @@ mod tests {
                 "x-dup: 2",
             ],
             &[
+                "trailer: x-checksum",
                 "request-id: up-2",
                 "retry-after: 3",
                 "x-ratelimit-remaining-requests: 3",
