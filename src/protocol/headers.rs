@@ -58,10 +58,12 @@ fn ends_at_request(name: &str) -> bool {
     ) || name.starts_with("x-forwarded-")
 }
 
-/// `Alt-Svc` names other servers for the client's origin, which is fairlane; its own headers nobody
-/// else may set.
+/// `Alt-Svc` names other servers for the client's origin, which is fairlane; which origins may read
+/// its answers the operator says, not upstream; its own headers nobody else may set.
 fn ends_at_response(name: &str) -> bool {
-    matches!(name, "set-cookie" | "alt-svc") || name.starts_with("x-fairlane-")
+    matches!(name, "set-cookie" | "alt-svc")
+        || name.starts_with("access-control-")
+        || name.starts_with("x-fairlane-")
 }
 
 /// Removes the headers that `Connection` lists.
@@ -185,6 +187,8 @@ mod tests {
                 "set-cookie: a=b",
                 "set-cookie: c=d",
                 "alt-svc: h3",
+                "access-control-allow-origin: *",
+                "access-control-allow-credentials: true",
                 "x-fairlane-reason: queue_full",
                 "x-request-id: up-1",
                 "request-id: up-2",
