@@ -51,14 +51,20 @@ impl<'a> Outgoing<'a> {
         let is_packed = self.headers.contains_key(header::CONTENT_ENCODING);
         let route = &self.call.route;
         let model = self.intake.as_ref().and_then(|i| i.peeked.model.as_deref());
-        let (true, ModelSource::Body | ModelSource::OptionalBody, Some(model)) =
-            (is_packed, route.model, model)
-        else {
+        let (true, true, Some(model)) = (is_packed, self.is_named_in_body(), model) else {
             return false;
         };
         let pool = self.call.door.gateway.configuration.pool();
         pool.candidates(route.protocol, Some(model))
             .any(|e| pool.upstream_model(pool.edge(e), model) != model)
+    }
+
+    /// Whether the body is where the model is named; a `model` in any other body is upstream's affair.
+    fn is_named_in_body(&self) -> bool {
+        matches!(
+            self.call.route.model,
+            ModelSource::Body | ModelSource::OptionalBody
+        )
     }
 
     /// Unpacks the body, so that a stretch of it can be replaced.
@@ -137,7 +143,10 @@ impl Outgoing<'_> {
             let is_due = matches!(self.call.parts.method, Method::POST | Method::PUT);
             return is_due.then(|| Payload::from_bytes(Bytes::new()));
         };
-        Some(renamed(payload, peeked, edge).unwrap_or_else(|| payload.clone()))
+        let renamed = self
+            .is_named_in_body()
+            .then(|| renamed(payload, peeked, edge));
+        Some(renamed.flatten().unwrap_or_else(|| payload.clone()))
     }
 }
 
