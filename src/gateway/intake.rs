@@ -33,8 +33,8 @@ pub(super) struct Bounds<'a> {
 /// Why there is no body.
 #[derive(Debug)]
 pub(super) enum IntakeError {
-    /// It is over the limit, as sent or as decoded.
-    TooLarge,
+    /// It is over this limit in bytes, as sent or as decoded.
+    TooLarge(u64),
     /// It cannot be looked into.
     Unreadable(PeekError),
     /// The client broke off or fell silent.
@@ -65,7 +65,7 @@ pub(super) async fn read(
     };
     if expected.is_some_and(|length| length > bounds.limit) {
         discard(body, headers, bounds).await;
-        return Err(IntakeError::TooLarge);
+        return Err(IntakeError::TooLarge(bounds.limit));
     }
     let mut kept = Collector::new(bounds.budget);
     loop {
@@ -75,7 +75,7 @@ pub(super) async fn read(
             Ok(Some(Err(_))) | Err(_) => return Err(IntakeError::Gone),
         };
         let fault = if kept.length() + piece.len() as u64 > bounds.limit {
-            Some(IntakeError::TooLarge)
+            Some(IntakeError::TooLarge(bounds.limit))
         } else {
             peek.feed(&piece).err().map(unreadable)
         };
@@ -96,7 +96,7 @@ pub(super) async fn read(
 
 fn unreadable(error: PeekError) -> IntakeError {
     match error {
-        PeekError::TooLarge { .. } => IntakeError::TooLarge,
+        PeekError::TooLarge { limit } => IntakeError::TooLarge(limit),
         other => IntakeError::Unreadable(other),
     }
 }

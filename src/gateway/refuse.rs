@@ -112,10 +112,11 @@ fn spread(seconds: u64) -> u64 {
 impl From<IntakeError> for Refused {
     fn from(error: IntakeError) -> Self {
         match error {
-            IntakeError::TooLarge => Self::new(
+            IntakeError::TooLarge(limit) => Self::new(
                 Reason::RequestTooLarge,
                 format!(
-                    "The request body is over the limit of this gateway; the setting {} raises it.",
+                    "The request body is over the limit of {} MiB; the setting {} raises it.",
+                    limit >> 20,
                     Name::RequestBodyLimitMb.declaration().key
                 ),
             ),
