@@ -123,6 +123,8 @@ impl Source {
         head.version = http::Version::HTTP_11;
         head.extensions = http::Extensions::new();
         let mut relay = Relay {
+            has_length: self.body.size_hint().exact().is_some(),
+            flow: Flow::Running,
             body: self.body,
             watch: Some(self.watch),
             idle_limit: self.idle_limit,
@@ -166,8 +168,23 @@ pub(super) struct Relay {
     idle: Option<Pin<Box<Sleep>>>,
     last_byte_at: Instant,
     bytes: u64,
+    /// Whether upstream has said how long the answer is.
+    has_length: bool,
+    flow: Flow,
     ticket: Ticket,
     lease: Option<Lease>,
+}
+
+/// How far a body that does not end well has come. An error makes the server drop what it has not
+/// written yet, so it is given a turn to write in between: the client gets all that there is, and
+/// sees that the answer had begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    Running,
+    /// All that there is was handed over.
+    LastWords,
+    /// It has had its turn to be written.
+    Cut,
 }
 
 /// How the body ended.
@@ -183,27 +200,56 @@ impl Relay {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if self.flow != Flow::Running {
+            return self.break_off(cx);
+        }
         match self.body.as_mut().poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.note(&frame);
                 if self.body.is_end_stream() && !self.end(End::Clean) {
-                    return Poll::Ready(Some(Err(cut())));
+                    return self.last_words(frame, cx);
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(error))) => {
                 self.end(End::BrokenOff(error.to_string()));
-                Poll::Ready(Some(Err(cut())))
+                self.break_off(cx)
             }
             Poll::Ready(None) => {
                 if self.end(End::Clean) {
                     Poll::Ready(None)
                 } else {
-                    Poll::Ready(Some(Err(cut())))
+                    self.break_off(cx)
                 }
             }
             Poll::Pending => self.poll_idle(cx),
         }
+    }
+
+    /// Hands over the last frame of an answer that is not whole.
+    fn last_words(
+        &mut self,
+        frame: Frame<Bytes>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let Ok(mut data) = frame.into_data() else {
+            return self.break_off(cx);
+        };
+        // As many bytes as were announced would make it look whole.
+        if self.has_length {
+            data.truncate(data.len().saturating_sub(1));
+        }
+        self.flow = Flow::LastWords;
+        Poll::Ready(Some(Ok(Frame::data(data))))
+    }
+
+    fn break_off(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if self.flow == Flow::Cut {
+            return Poll::Ready(Some(Err(cut())));
+        }
+        self.flow = Flow::Cut;
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn note(&mut self, frame: &Frame<Bytes>) {
@@ -234,7 +280,7 @@ impl Relay {
             let due = self.last_byte_at + limit;
             if due <= Instant::now() {
                 self.end(End::Silent);
-                return Poll::Ready(Some(Err(cut())));
+                return self.break_off(cx);
             }
             idle.as_mut().reset(due);
         }
@@ -271,7 +317,7 @@ impl Relay {
     }
 
     pub(super) fn is_end_stream(&self) -> bool {
-        self.watch.is_none() && self.body.is_end_stream()
+        self.flow == Flow::Running && self.watch.is_none() && self.body.is_end_stream()
     }
 
     pub(super) fn size_hint(&self) -> SizeHint {
