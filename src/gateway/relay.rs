@@ -9,7 +9,7 @@ use super::{
     ticket::{Ended, Ticket},
 };
 use crate::{
-    clock::Instant,
+    clock::{Instant, unix_millis},
     domain::ledger::Outcome,
     engine::{
         admission::{Lease, RETRY_AFTER_MAX_SECONDS},
@@ -32,7 +32,7 @@ use std::{
     io,
     pin::Pin,
     task::{Context, Poll},
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::time::Sleep;
 
@@ -144,19 +144,26 @@ impl Source {
 
 /// Clients give up, or sleep for good, on longer hints.
 fn cap_retry_after(headers: &mut HeaderMap) {
-    let Some(value) = headers.get(header::RETRY_AFTER) else {
+    let value = headers.get(header::RETRY_AFTER);
+    let Some(text) = value.and_then(|v| v.to_str().ok()).map(str::trim) else {
         return;
     };
-    let seconds = value
-        .to_str()
-        .ok()
-        .and_then(|v| v.trim().parse::<f64>().ok());
-    // Whole seconds are all that a client like Codex understands.
     #[expect(clippy::cast_precision_loss, reason = "sixty is exact")]
     let most = RETRY_AFTER_MAX_SECONDS as f64;
-    if seconds.is_some_and(|s| s > most) {
+    let is_too_long = match text.parse::<f64>() {
+        Ok(seconds) => seconds > most,
+        Err(_) => httpdate::parse_http_date(text).is_ok_and(|date| date > latest_return()),
+    };
+    if is_too_long {
+        // Whole seconds are all that a client like Codex understands.
         headers.insert(header::RETRY_AFTER, RETRY_AFTER_MAX_SECONDS.into());
     }
+}
+
+/// The last moment at which a client may be told to return.
+fn latest_return() -> SystemTime {
+    let now = u64::try_from(unix_millis()).unwrap_or_default();
+    UNIX_EPOCH + Duration::from_millis(now) + Duration::from_secs(RETRY_AFTER_MAX_SECONDS)
 }
 
 /// The body of a relayed answer.
