@@ -147,9 +147,9 @@ async fn forms_pass_unchanged_with_the_very_content_type_that_came() {
         let answer = world.answer(asked).await;
         check_got(path, &answer, b"{}");
         check_seen(&world, path, &body);
-        let log = world.seen(path);
+        let seen = world.seen(path);
         assert_eq!(
-            log.last().unwrap().header("content-type"),
+            seen.last().unwrap().header("content-type"),
             Some(content_type)
         );
     };

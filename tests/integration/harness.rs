@@ -2,11 +2,6 @@
 //! write and read any byte.
 //!
 //! Invariant: [`World::end`] fails the test if a lease, a waiter or a live request is left behind.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot set up its world has failed"
-)]
-
 use bytes::Bytes;
 use fairlane::{
     app::App,

@@ -1,6 +1,22 @@
 //! The whole product against the simulated provider, over real sockets, in one process.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot set up its world or read its answer has failed"
+)]
+
+mod breaks;
 mod byte_exact;
+mod cors;
+mod encodings;
+mod faults;
 mod harness;
+mod headers;
+mod keys;
+mod limits;
+mod models;
+mod plumbing;
+mod renames;
+mod secrets;
 mod smoke;
 mod sse_boundaries;
 mod wire;

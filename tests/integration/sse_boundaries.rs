@@ -32,7 +32,7 @@ async fn check(path: &str, text: &str) {
         let places = stream::iter(0..bytes.len());
         places
             .for_each_concurrent(AT_ONCE, async |at| {
-                stream_once(&world, path, at, bytes).await
+                stream_once(&world, path, at, bytes).await;
             })
             .await;
         let rows = world.ledger().await;

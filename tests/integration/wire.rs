@@ -158,13 +158,11 @@ impl<'a> Reader<'a> {
     }
 
     async fn more(&mut self) -> bool {
-        match self.stream.read_buf(&mut self.buffer).await {
-            Ok(count) => count > 0,
-            Err(_) => {
-                self.is_reset = true;
-                false
-            }
+        if let Ok(count) = self.stream.read_buf(&mut self.buffer).await {
+            return count > 0;
         }
+        self.is_reset = true;
+        false
     }
 }
 
