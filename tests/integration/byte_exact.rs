@@ -43,18 +43,21 @@ fn odd_of(bytes: usize) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Bytes without any pattern that text has, with `seam` at several places.
+/// Bytes without any pattern that text has, with `seam` in the middle and at the end.
 fn binary(length: usize, seam: &str) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut out = Vec::with_capacity(length + seam.len() * 4);
-    while out.len() < length {
+    let mut noise = || {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        out.extend_from_slice(&state.to_le_bytes());
-        if out.len().is_multiple_of(length / 4) {
-            out.extend_from_slice(seam.as_bytes());
+        state.to_le_bytes()
+    };
+    let mut out = Vec::with_capacity(length + seam.len() * 2);
+    for _ in 0..2 {
+        for _ in 0..length / 16 {
+            out.extend_from_slice(&noise());
         }
+        out.extend_from_slice(seam.as_bytes());
     }
     out
 }
