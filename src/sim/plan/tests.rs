@@ -1,3 +1,4 @@
+//! What is planned for the wire is what a rule asked for, byte by byte.
 use super::*;
 use crate::sim::{
     act::{Encoding, Informational},

@@ -1,3 +1,4 @@
+//! Requests are read from the wire as they are, whole or broken.
 use super::*;
 
 /// Feeds `wire` in pieces of every size and expects the same body from each.

@@ -1,3 +1,4 @@
+//! Traffic counts what became of it, and goes nowhere but loopback.
 use super::*;
 use crate::sim::{Act, Close, Config, Rule, Sim, SimHandle};
 
