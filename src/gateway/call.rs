@@ -66,6 +66,7 @@ impl Policy {
 
 /// Answers a request of the data plane.
 pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, body: Incoming) -> Response<Reply> {
+    let mut body = Some(body);
     let policy = Policy::of(&door.gateway.configuration.settings());
     let uri = &parts.uri;
     let routed = route(&parts.method, uri.path(), &parts.headers, uri.query());
@@ -78,7 +79,7 @@ pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, body: Incoming) -> R
                 route,
                 policy,
             };
-            call.run(&mut ticket, body).await
+            call.run(&mut ticket, &mut body).await
         }
         Routed::Models { shape, id } => match authenticate(door, parts, shape, policy) {
             Ok(key) => {
@@ -92,7 +93,12 @@ pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, body: Incoming) -> R
     match result {
         Ok(Answered::Whole(response)) => response,
         Ok(Answered::Relayed(head, relay)) => relay.attach(head, ticket, parts),
-        Err(refused) => refused.answer(&mut ticket),
+        Err(refused) => {
+            if let Some(unread) = body {
+                intake::discard(unread, &parts.headers, policy.body_limit).await;
+            }
+            refused.answer(&mut ticket)
+        }
     }
 }
 
@@ -201,10 +207,17 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    async fn run(&self, ticket: &mut Ticket, body: Incoming) -> Result<Answered, Refused> {
+    async fn run(
+        &self,
+        ticket: &mut Ticket,
+        body: &mut Option<Incoming>,
+    ) -> Result<Answered, Refused> {
         let key = authenticate(self.door, self.parts, self.route.protocol, self.policy)?;
         ticket.is_from(key.as_ref());
-        let intake = self.intake(body).await?;
+        let intake = match body.take() {
+            Some(body) => self.intake(body).await?,
+            None => None,
+        };
         let peeked = intake.as_ref().map(|i| &i.peeked);
         let model = self.model(peeked)?;
         let bytes = intake.as_ref().map_or(0, |i| i.payload.length());

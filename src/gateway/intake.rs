@@ -59,12 +59,12 @@ pub(super) async fn read(
     let mut peek = match BodyPeek::for_headers(headers, bounds.limit) {
         Ok(peek) => peek,
         Err(error) => {
-            discard(body, headers, bounds).await;
+            discard(body, headers, bounds.limit.saturating_mul(DISCARD_TIMES)).await;
             return Err(IntakeError::Unreadable(error));
         }
     };
     if expected.is_some_and(|length| length > bounds.limit) {
-        discard(body, headers, bounds).await;
+        discard(body, headers, bounds.limit.saturating_mul(DISCARD_TIMES)).await;
         return Err(IntakeError::TooLarge(bounds.limit));
     }
     let mut kept = Collector::new(bounds.budget);
@@ -81,7 +81,7 @@ pub(super) async fn read(
         };
         if let Some(fault) = fault {
             drop(kept);
-            discard(body, headers, bounds).await;
+            discard(body, headers, bounds.limit.saturating_mul(DISCARD_TIMES)).await;
             return Err(fault);
         }
         kept.push(piece, expected)
@@ -103,12 +103,12 @@ fn unreadable(error: PeekError) -> IntakeError {
 
 /// Reads on without keeping anything: a connection closed over unread data resets, and the client
 /// would never see why. A client that waits for leave to send needs none of that.
-async fn discard(mut body: Incoming, headers: &HeaderMap, bounds: Bounds<'_>) {
-    if headers.contains_key(header::EXPECT) {
+pub(super) async fn discard(mut body: Incoming, headers: &HeaderMap, most: u64) {
+    if headers.contains_key(header::EXPECT) || body.is_end_stream() {
         return;
     }
     let deadline = Instant::now() + DISCARD_FOR;
-    let mut left = bounds.limit.saturating_mul(DISCARD_TIMES);
+    let mut left = most;
     while let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await {
         let length = frame.data_ref().map_or(0, |d| d.len() as u64);
         left = left.saturating_sub(length);

@@ -1,5 +1,6 @@
 //! Whose request it is: keys in every place, and refusals in the shape that each client expects.
 use crate::harness::{Answer, KEY, Setup, World, get, secret_of};
+use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 use serde_json::{Value, json};
@@ -288,5 +289,25 @@ async fn a_clients_key_is_nowhere_in_the_database() {
         "the rows are not where they are looked for"
     );
     assert!(!holds(KEY) && !holds(WRONG));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_refusal_can_be_read_though_the_body_was_still_on_its_way() {
+    let world = World::start().await;
+    let body = vec![b'x'; 8 << 20];
+    for (path, key, expect) in [
+        ("/v1/chat/completions", "fl-wrong", 401),
+        ("/v1/nothing-here", KEY, 404),
+    ] {
+        let request = Request::post(path)
+            .header("host", "localhost")
+            .header("authorization", format!("Bearer {key}"))
+            .body(Full::new(Bytes::from(body.clone())))
+            .unwrap();
+        let answer = world.answer(request).await;
+        assert_eq!(answer.status, expect, "{path}");
+    }
+    assert!(world.sim.log().is_empty());
     world.end().await;
 }
