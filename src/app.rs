@@ -293,7 +293,7 @@ struct StoreLedger {
 }
 
 impl Ledger for StoreLedger {
-    fn keep(&self, entry: Entry) {
+    fn keep(&self, entry: Box<Entry>) {
         let settings = self.reload.configuration().settings();
         if settings.integer(Name::RequestLogRetentionDays) > 0 {
             self.store.try_log(entry);

@@ -28,7 +28,7 @@ use crate::{
         payload::{BUDGET_BYTES, Budget},
     },
     ports::{Ledger, Upstream},
-    protocol::route::{Routed, route},
+    protocol::route::is_data_plane,
     telemetry::metrics::Metrics,
 };
 use http::{Request, Response};
@@ -96,9 +96,7 @@ impl Door {
 
     /// Answers one request.
     pub async fn handle(self: Arc<Self>, request: Request<Incoming>) -> Response<Reply> {
-        let uri = request.uri();
-        let routed = route(request.method(), uri.path(), request.headers(), uri.query());
-        if matches!(routed, Routed::NotDataPlane) {
+        if !is_data_plane(request.uri().path()) {
             return (self.elsewhere)(request).await;
         }
         let (parts, body) = request.into_parts();

@@ -89,5 +89,5 @@ pub trait Upstream: Send + Sync {
 /// is counted and dropped.
 pub trait Ledger: Send + Sync {
     /// Takes one record.
-    fn keep(&self, entry: Entry);
+    fn keep(&self, entry: Box<Entry>);
 }

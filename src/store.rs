@@ -137,7 +137,7 @@ impl Store {
 
     /// Puts a row into the request log, soon. Never waits; a row for which there is no room is
     /// dropped and counted. Says whether it was taken.
-    pub fn try_log(&self, entry: Entry) -> bool {
+    pub fn try_log(&self, entry: Box<Entry>) -> bool {
         self.inner.writer.try_log(entry)
     }
 

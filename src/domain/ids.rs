@@ -99,15 +99,19 @@ impl RequestId {
 
 const GROUPS: [(u32, usize); 5] = [(96, 8), (80, 4), (64, 4), (48, 4), (0, 12)];
 
+/// Written for every request, hence without the formatting machinery.
 fn write_uuid(bits: u128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for (n, (shift, digits)) in GROUPS.into_iter().enumerate() {
-        if n > 0 {
-            f.write_str("-")?;
-        }
-        let mask = (1u128 << (digits * 4)) - 1;
-        write!(f, "{:0digits$x}", (bits >> shift) & mask)?;
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = [b'-'; 36];
+    let mut at = 0;
+    for (n, byte) in bits.to_be_bytes().into_iter().enumerate() {
+        // A dash stands before bytes 4, 6, 8 and 10.
+        at += usize::from(matches!(n, 4 | 6 | 8 | 10));
+        text[at] = DIGITS[usize::from(byte >> 4)];
+        text[at + 1] = DIGITS[usize::from(byte & 15)];
+        at += 2;
     }
-    Ok(())
+    f.write_str(str::from_utf8(&text).unwrap_or_default())
 }
 
 fn parse_uuid(text: &str) -> Option<u128> {

@@ -6,7 +6,7 @@ use super::{
     protocol::Protocol,
     reason::Reason,
 };
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +68,7 @@ pub struct Entry {
     /// What the request spoke.
     pub protocol: Option<Protocol>,
     /// Its method.
-    pub method: Arc<str>,
+    pub method: Cow<'static, str>,
     /// Its path, without the query.
     pub path: Arc<str>,
     /// The model that the client asked for.

@@ -221,7 +221,7 @@ impl Call<'_> {
         let peeked = intake.as_ref().map(|i| &i.peeked);
         let model = self.model(peeked)?;
         let bytes = intake.as_ref().map_or(0, |i| i.payload.length());
-        ticket.asks_for(model.as_deref(), bytes);
+        ticket.asks_for(model.as_ref(), bytes);
         if let (Some(key), Some(model)) = (&key, &model)
             && !key.may_use_model(model)
         {
@@ -248,7 +248,7 @@ impl Call<'_> {
             .map(Some)
     }
 
-    fn model(&self, peeked: Option<&Peeked>) -> Result<Option<Box<str>>, Refused> {
+    fn model(&self, peeked: Option<&Peeked>) -> Result<Option<Arc<str>>, Refused> {
         let in_body = || peeked.and_then(|p| p.model.as_deref()).map(Into::into);
         match self.route.model {
             ModelSource::Path(raw) => Ok(Some(model_name(raw).into())),
@@ -267,7 +267,7 @@ impl Call<'_> {
     fn demand(
         &self,
         key: Option<Arc<ClientKey>>,
-        model: Option<Box<str>>,
+        model: Option<Arc<str>>,
         peeked: Option<&Peeked>,
     ) -> Demand {
         let refers = |p: &Peeked| {
@@ -327,7 +327,7 @@ impl Call<'_> {
         &self,
         error: Undelivered,
         key: Option<&ClientKey>,
-        wanted: Option<Box<str>>,
+        wanted: Option<Arc<str>>,
     ) -> Refused {
         let is_unknown = matches!(&error, Undelivered::Denied(denied)
             if denied.refusal.reason == Reason::ModelNotFound);

@@ -87,10 +87,10 @@ impl Ticket {
         self.note(|r| r.key = key.map(|k| k.id));
     }
 
-    pub(super) fn asks_for(&mut self, model: Option<&str>, request_bytes: u64) {
+    pub(super) fn asks_for(&mut self, model: Option<&Arc<str>>, request_bytes: u64) {
         self.live.reach(Stage::Parsed);
         self.note(|r| {
-            r.model = model.map(Into::into);
+            r.model = model.cloned();
             r.request_bytes = request_bytes;
         });
     }
@@ -142,7 +142,7 @@ impl Ticket {
         entry.total_ms = ms(Stage::Finished);
         self.count(&entry);
         self.log(&entry);
-        self.door.gateway.ledger.keep(*entry);
+        self.door.gateway.ledger.keep(entry);
     }
 
     fn parked_for(&self) -> Option<Duration> {
@@ -180,7 +180,7 @@ impl Ticket {
     /// What an operator must see is logged; the rest is in the ledger, and here for those who ask.
     fn log(&self, entry: &Entry) {
         let (protocol, operation) = (self.protocol.name(), self.operation);
-        let key = entry.key.map(|k| k.to_string());
+        let key = entry.key.map(tracing::field::display);
         let (status, ms) = (entry.status, entry.total_ms);
         let reason = entry.reason.map(Reason::code);
         let error = entry.error.as_deref();

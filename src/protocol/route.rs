@@ -89,6 +89,11 @@ struct Asked<'a> {
     query: Option<&'a str>,
 }
 
+/// Whether a path is the data plane's, so that [`route`] has an answer for it.
+pub fn is_data_plane(raw_path: &str) -> bool {
+    path::prefix(raw_path).is_some()
+}
+
 /// Tells what a request asks for. `raw_path` and `query` are the bytes of the request line.
 pub fn route<'p>(
     method: &Method,

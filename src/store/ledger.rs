@@ -9,7 +9,7 @@ use crate::domain::{
     protocol::Protocol,
     reason::Reason,
 };
-use rusqlite::{Connection, Row, ToSql, params};
+use rusqlite::{CachedStatement, Connection, Row, ToSql, params};
 use std::sync::Arc;
 
 /// Rows per page at most.
@@ -40,14 +40,18 @@ pub struct LedgerFilter {
     pub limit: u32,
 }
 
-/// Inserts a row. The same request twice is one row: a batch may be tried again after an error
-/// that came too late.
-pub(super) fn insert(tx: &Connection, e: &Entry) -> Result<(), StoreError> {
-    let mut statement = tx.prepare_cached(
+/// The statement for [`insert`]. The same request twice is one row: a batch may be tried again
+/// after an error that came too late.
+pub(super) fn insertion(tx: &Connection) -> Result<CachedStatement<'_>, StoreError> {
+    Ok(tx.prepare_cached(
         "INSERT INTO requests VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
            ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)
          ON CONFLICT (id) DO NOTHING",
-    )?;
+    )?)
+}
+
+/// Inserts a row.
+pub(super) fn insert(statement: &mut CachedStatement<'_>, e: &Entry) -> Result<(), StoreError> {
     statement.execute(params![
         Bits(e.id.as_u128()),
         e.started_at,

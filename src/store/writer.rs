@@ -59,7 +59,7 @@ impl Writer {
     }
 
     /// Queues a row of the request log, or drops and counts it. Says whether it was queued.
-    pub(super) fn try_log(&self, entry: Entry) -> bool {
+    pub(super) fn try_log(&self, entry: Box<Entry>) -> bool {
         self.shared.push_row(entry)
     }
 

@@ -323,7 +323,7 @@ async fn the_request_log_is_paged_and_filtered() {
         (3, 502, Outcome::Failed),
         (4, 200, Outcome::Broken),
     ] {
-        assert!(store.try_log(entry(n, status, outcome)));
+        assert!(store.try_log(Box::new(entry(n, status, outcome))));
     }
     store.flush().await.unwrap();
     let (first, cursor) = listed(&bench, "?limit=3").await;

@@ -41,7 +41,7 @@ pub struct Demand {
     /// What it speaks.
     pub protocol: Protocol,
     /// What it asks for, where the operation names a model.
-    pub model: Option<Box<str>>,
+    pub model: Option<Arc<str>>,
     /// The slots that it needs.
     pub kinds: Kinds,
     /// Whether it comes back to a running response, and so may use the reserve.

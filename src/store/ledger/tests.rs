@@ -50,7 +50,7 @@ fn entry(millis: u128, n: u128) -> Entry {
 async fn logged(count: u128) -> Bench {
     let bench = bench();
     for n in 0..count {
-        assert!(bench.store.try_log(entry(1000 + n, n)));
+        assert!(bench.store.try_log(Box::new(entry(1000 + n, n))));
     }
     bench.store.flush().await.unwrap();
     bench
@@ -124,7 +124,7 @@ async fn old_rows_of_the_log_are_removed_in_small_steps() {
     let bench = bench();
     let store = &bench.store;
     for n in 0..2500 {
-        assert!(store.try_log(entry(n, n)));
+        assert!(store.try_log(Box::new(entry(n, n))));
     }
     store.flush().await.unwrap();
     assert_eq!(store.prune_ledger(2100).await.unwrap(), 2100);
@@ -142,7 +142,7 @@ async fn old_rows_of_the_log_are_removed_in_small_steps() {
 async fn nothing_at_the_start_reads_the_log() {
     let bench = bench();
     for n in 0..2000 {
-        assert!(bench.store.try_log(entry(n, n)));
+        assert!(bench.store.try_log(Box::new(entry(n, n))));
     }
     bench.store.flush().await.unwrap();
     drop(bench.store);

@@ -10,6 +10,7 @@ use crate::{
 };
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::{
+    collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     time::Duration,
 };
@@ -84,7 +85,7 @@ fn run_apart(tx: &mut Transaction<'_>, job: &mut dyn Job) -> Result<(), StoreErr
     Ok(point.commit()?)
 }
 
-fn write_rows(shared: &Shared, conn: &mut Connection, rows: Vec<Entry>) {
+fn write_rows(shared: &Shared, conn: &mut Connection, rows: VecDeque<Box<Entry>>) {
     if rows.is_empty() {
         return;
     }
@@ -102,13 +103,14 @@ fn write_rows(shared: &Shared, conn: &mut Connection, rows: Vec<Entry>) {
 }
 
 /// Inserts what can be inserted; says how many rows no table would take.
-fn insert_rows(conn: &mut Connection, rows: &[Entry]) -> Result<usize, StoreError> {
+fn insert_rows(conn: &mut Connection, rows: &VecDeque<Box<Entry>>) -> Result<usize, StoreError> {
     conn.busy_timeout(ROW_LOCK_PATIENCE)?;
     let begun = conn.transaction_with_behavior(TransactionBehavior::Immediate);
     let inserted = begun.map_err(StoreError::from).and_then(|tx| {
         let mut refused = 0;
+        let mut statement = ledger::insertion(&tx)?;
         for row in rows {
-            match ledger::insert(&tx, row) {
+            match ledger::insert(&mut statement, row) {
                 Ok(()) => {}
                 Err(error) if error.is_disk() => return Err(error),
                 Err(error) => {
@@ -117,6 +119,7 @@ fn insert_rows(conn: &mut Connection, rows: &[Entry]) -> Result<usize, StoreErro
                 }
             }
         }
+        drop(statement);
         tx.commit()?;
         Ok(refused)
     });

@@ -116,13 +116,13 @@ pub struct Health {
 /// What the writer is to do next.
 pub(super) struct Work {
     pub(super) jobs: Vec<Box<dyn Job>>,
-    pub(super) rows: Vec<Entry>,
+    pub(super) rows: VecDeque<Box<Entry>>,
 }
 
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Box<dyn Job>>,
-    rows: VecDeque<Entry>,
+    rows: VecDeque<Box<Entry>>,
     rows_rest_until: Option<Instant>,
     is_closing: bool,
     oldest_running: Option<Instant>,
@@ -163,7 +163,7 @@ impl Shared {
         Ok(())
     }
 
-    pub(super) fn push_row(&self, entry: Entry) -> bool {
+    pub(super) fn push_row(&self, entry: Box<Entry>) -> bool {
         let mut queue = self.queue();
         if queue.is_closing || queue.rows.len() >= ROWS {
             drop(queue);
@@ -228,7 +228,7 @@ impl Shared {
     }
 
     /// Puts rows back that the disk did not take, as far as there is room, and lets them rest.
-    pub(super) fn put_back(&self, rows: Vec<Entry>) {
+    pub(super) fn put_back(&self, rows: VecDeque<Box<Entry>>) {
         let mut queue = self.queue();
         let room = if queue.is_closing {
             0

@@ -275,7 +275,7 @@ fn log_rows_outlast_another_processs_lock() {
     let lock = other
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .unwrap();
-    bench.store.try_log(entry(1));
+    bench.store.try_log(Box::new(entry(1)));
     // The change takes the row along, which is not written and put back.
     let change = bench.insert(1);
     while bench.store.health().trouble.is_none() {
@@ -312,7 +312,9 @@ fn a_queue_that_is_full_refuses_at_once() {
 fn log_rows_beyond_the_queue_are_dropped_and_counted() {
     let bench = bench();
     let held = bench.hold();
-    let taken = (0..8200).filter(|n| bench.store.try_log(entry(*n))).count();
+    let taken = (0..8200)
+        .filter(|n| bench.store.try_log(Box::new(entry(*n))))
+        .count();
     assert_eq!(taken, 8192);
     assert_eq!(bench.store.ledger_dropped(), 8);
     drop(held);
@@ -337,12 +339,12 @@ fn a_log_row_that_no_table_takes_is_counted_and_spares_the_others() {
         })
         .unwrap();
     let held = bench.hold();
-    bench.store.try_log(entry(1));
-    bench.store.try_log(Entry {
+    bench.store.try_log(Box::new(entry(1)));
+    bench.store.try_log(Box::new(Entry {
         path: "/bad".into(),
         ..entry(2)
-    });
-    bench.store.try_log(entry(3));
+    }));
+    bench.store.try_log(Box::new(entry(3)));
     drop(held);
     bench.store.close();
     assert_eq!(bench.store.ledger_dropped(), 1);
@@ -358,7 +360,7 @@ fn closing_writes_what_is_queued_and_takes_nothing_more() {
     let bench = bench();
     let held = bench.hold();
     let queued = bench.insert(1);
-    bench.store.try_log(entry(1));
+    bench.store.try_log(Box::new(entry(1)));
     let store = bench.store.clone();
     let closing = thread::spawn(move || store.close());
     drop(held);
@@ -368,7 +370,7 @@ fn closing_writes_what_is_queued_and_takes_nothing_more() {
         bench.store.write_blocking(|_| Ok(())),
         Err(StoreError::Closed)
     );
-    assert!(!bench.store.try_log(entry(2)));
+    assert!(!bench.store.try_log(Box::new(entry(2))));
 }
 
 #[test]
