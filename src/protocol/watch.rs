@@ -90,6 +90,8 @@ struct EventWatch {
     dialect: Dialect,
     counts: Counts,
     has_ended: bool,
+    /// Whether the latest event was too long to tell if it was the last.
+    may_have_ended: bool,
     failure: Option<String>,
 }
 
@@ -163,6 +165,7 @@ impl Body {
                 dialect: Dialect::of(protocol, operation),
                 counts: Counts::default(),
                 has_ended: false,
+                may_have_ended: false,
                 failure: None,
             }));
         }
@@ -192,10 +195,12 @@ impl EventWatch {
     fn event(&mut self, name: &[u8], data: Payload<'_>) {
         let Sign {
             ends,
+            may_end,
             fails,
             counts,
         } = self.dialect.sign(name, data);
         self.has_ended |= ends;
+        self.may_have_ended = may_end;
         if fails && self.failure.is_none() {
             self.failure = Some(excerpt(data.head()));
         }
@@ -210,7 +215,8 @@ impl EventWatch {
         let completeness = match self.failure {
             Some(excerpt) => Completeness::Failed { excerpt },
             None if self.has_ended => Completeness::Complete,
-            None if clean && self.dialect.has_terminal_event() => {
+            // Half an answer is better taken for a whole one than a whole one cut off.
+            None if clean && self.dialect.has_terminal_event() && !self.may_have_ended => {
                 Completeness::Broken(Break::NoTerminalEvent)
             }
             None => by_transport(clean),

@@ -36,6 +36,8 @@ pub(super) enum Dialect {
 pub(super) struct Sign {
     /// It is the one after which nothing needs to come.
     pub(super) ends: bool,
+    /// It is too long to tell: its end may stand in the part that was not kept.
+    pub(super) may_end: bool,
     /// It says that the request has failed.
     pub(super) fails: bool,
     /// It brings counts.
@@ -84,11 +86,13 @@ impl Dialect {
 
 const END: Sign = Sign {
     ends: true,
+    may_end: false,
     fails: false,
     counts: None,
 };
 const FAILURE: Sign = Sign {
     ends: false,
+    may_end: false,
     fails: true,
     counts: None,
 };
@@ -124,6 +128,7 @@ fn chunk(name: &[u8], data: Payload<'_>) -> Sign {
         ends: chunk
             .choices
             .is_some_and(|choices| choices.iter().any(|c| c.finish_reason.is_some())),
+        may_end: false,
         fails: chunk.error.is_some()
             || name == b"error"
             || chunk.object.as_deref() == Some("error"),
@@ -150,8 +155,9 @@ fn has_value(text: &[u8], at: usize) -> bool {
 
 /// What can be told from the ends of an event that is too long, or not to be parsed.
 fn by_ends(data: Payload<'_>, reason: &Finder<'_>, tail: &[u8]) -> Sign {
-    let mut reasons = reason.find_iter(tail);
+    let mut reasons = reason.find_iter(tail).peekable();
     Sign {
+        may_end: matches!(data, Payload::Ends { .. }) && reasons.peek().is_none(),
         ends: reasons.any(|at| has_value(tail, at + reason.needle().len())),
         fails: begins_with_key(data.head(), b"\"error\""),
         counts: Counts::last_in(tail),
@@ -321,6 +327,7 @@ fn candidate(data: Payload<'_>) -> Sign {
             || event
                 .prompt_feedback
                 .is_some_and(|f| f.block_reason.is_some()),
+        may_end: false,
         fails: event.error.is_some(),
         counts: event.usage_metadata,
     }

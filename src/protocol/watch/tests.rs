@@ -268,6 +268,30 @@ fn an_end_in_a_line_of_any_length_is_seen() {
 }
 
 #[test]
+fn a_last_event_too_long_to_tell_is_taken_for_the_end() {
+    let long = "x".repeat(1 << 20);
+    let check = |protocol, operation, event: &str, expect: Completeness| {
+        let verdict = watch_cut((protocol, operation), SSE, event.as_bytes(), (16_384, true));
+        assert_eq!(verdict.completeness, expect, "{operation:?}");
+    };
+    let broken = Completeness::Broken(Break::NoTerminalEvent);
+    let chunk = format!(
+        "data: {{\"choices\":[{{\"finish_reason\":\"stop\"}}],\"citations\":\"{long}\"}}\n\n"
+    );
+    let going_on =
+        format!("data: {{\"choices\":[{{\"delta\":\"{long}\",\"finish_reason\":null}}]}}\n\n");
+    let candidate = format!(
+        "data: {{\"candidates\":[{{\"finishReason\":\"STOP\",\"groundingMetadata\":\"{long}\"}}]}}\n\n"
+    );
+    let complete = Completeness::Complete;
+    check(OpenAi, O::ChatCompletions, &chunk, complete.clone());
+    check(OpenAi, O::ChatCompletions, &going_on, broken.clone());
+    check(Gemini, O::StreamGenerateContent, &candidate, complete);
+    let followed = candidate + "data: {\"candidates\":[{\"content\":{}}]}\n\n";
+    check(Gemini, O::StreamGenerateContent, &followed, broken);
+}
+
+#[test]
 fn a_stream_without_any_line_end_is_broken() {
     let body = vec![b'x'; 1 << 20];
     let mut watcher = Watcher::new(OpenAi, O::ChatCompletions, Some(SSE.as_bytes()), None);
