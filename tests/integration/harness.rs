@@ -192,8 +192,7 @@ impl World {
 
     /// Ends it, and makes sure that nothing was left behind.
     pub(crate) async fn end(self) {
-        let (live, leases, waiters) = self.app.in_flight();
-        assert_eq!((live, leases, waiters), (0, 0, 0), "left behind");
+        self.quiet().await;
         self.app.stop().await.unwrap();
         self.sim.stop().await;
     }
