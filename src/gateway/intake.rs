@@ -37,8 +37,10 @@ pub(super) enum IntakeError {
     TooLarge(u64),
     /// It cannot be looked into.
     Unreadable(PeekError),
-    /// The client broke off or fell silent.
+    /// The client left.
     Gone,
+    /// The client fell silent, or sent what is no body.
+    Incomplete,
     /// It could not be kept.
     Disk(std::io::Error),
 }
@@ -72,7 +74,8 @@ pub(super) async fn read(
         let piece = match timeout(bounds.idle, body.frame()).await {
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
             Ok(None) => break,
-            Ok(Some(Err(_))) | Err(_) => return Err(IntakeError::Gone),
+            Ok(Some(Err(error))) if !is_malformed(&error) => return Err(IntakeError::Gone),
+            Ok(Some(Err(_))) | Err(_) => return Err(IntakeError::Incomplete),
         };
         let fault = if kept.length() + piece.len() as u64 > bounds.limit {
             Some(IntakeError::TooLarge(bounds.limit))
@@ -91,6 +94,18 @@ pub(super) async fn read(
     Ok(Intake {
         payload: kept.finish(),
         peeked: peek.finish().map_err(unreadable)?,
+    })
+}
+
+/// Whether the framing of the body is wrong, rather than the connection gone.
+fn is_malformed(error: &hyper::Error) -> bool {
+    use std::{error::Error as _, io};
+    let cause = error.source().and_then(|e| e.downcast_ref::<io::Error>());
+    cause.is_some_and(|e| {
+        matches!(
+            e.kind(),
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData
+        )
     })
 }
 

@@ -34,6 +34,8 @@ pub(super) struct Refused {
     pub(super) allow: Option<&'static str>,
     /// What happened, for ledger and log alone.
     pub(super) detail: Option<String>,
+    /// Whether nobody is there any more to read it.
+    pub(super) is_too_late: bool,
 }
 
 impl Refused {
@@ -45,6 +47,7 @@ impl Refused {
             retry_after: is_worth_repeating.then_some(1),
             allow: None,
             detail: None,
+            is_too_late: false,
         }
     }
 
@@ -52,6 +55,10 @@ impl Refused {
     pub(super) fn answer(self, ticket: &mut Ticket) -> Response<Reply> {
         let reason = self.reason;
         let response = self.response(ticket.protocol(), &ticket.id().to_string());
+        if self.is_too_late {
+            ticket.settle(Ended::with(Outcome::ClientGone));
+            return response;
+        }
         let is_upstreams = matches!(
             reason,
             Reason::UpstreamAmbiguous | Reason::UpstreamUnreachable | Reason::UpstreamTimeout
@@ -123,10 +130,11 @@ impl From<IntakeError> for Refused {
             IntakeError::Unreadable(error) => {
                 Self::new(error.reason(), sentence(&error.to_string()))
             }
-            IntakeError::Gone => Self::new(
-                Reason::InvalidRequest,
-                "The request body did not arrive whole.",
-            ),
+            IntakeError::Gone => Self {
+                is_too_late: true,
+                ..Self::incomplete()
+            },
+            IntakeError::Incomplete => Self::incomplete(),
             IntakeError::Disk(error) => Self {
                 detail: Some(error.to_string()),
                 ..Self::new(
@@ -151,6 +159,13 @@ impl From<Undelivered> for Refused {
 }
 
 impl Refused {
+    fn incomplete() -> Self {
+        Self::new(
+            Reason::InvalidRequest,
+            "The request body did not arrive whole.",
+        )
+    }
+
     fn from_denied(denied: &Denied) -> Self {
         let mut refused = Self::new(denied.refusal.reason, denied_message(denied));
         if refused.retry_after.is_some() {
