@@ -146,6 +146,7 @@ impl App {
             .await
             .is_err()
         {
+            self.gateway.live.cut_off();
             let left = self.gateway.live.count();
             tracing::warn!(
                 left,

@@ -35,8 +35,6 @@ pub struct Dispatched {
     pub answer: Answer,
     /// To be kept until the body has ended.
     pub lease: Lease,
-    /// How many attempts it took.
-    pub attempts: u32,
 }
 
 /// Why there is no answer.
@@ -85,7 +83,7 @@ pub async fn dispatch(
     rules: Rules,
     progress: &Progress,
     outgoing: &dyn Outgoing,
-) -> Result<Dispatched, (Undelivered, u32)> {
+) -> Result<Dispatched, Undelivered> {
     let is_movable = !demand.needs_owner && demand.scope().is_none_or(|s| s.len() != 1);
     let mut plan = Plan::new(rules.max_attempts, is_movable, rules.is_repeatable);
     let mut patience = rules.patience;
@@ -99,21 +97,16 @@ pub async fn dispatch(
             .await;
         let mut lease = match asked {
             Ok(lease) => lease,
-            Err(denied) => return Err((undelivered(&plan, denied), plan.attempts())),
+            Err(denied) => return Err(undelivered(&plan, denied)),
         };
         progress.reach(Stage::Admitted);
         patience = patience.saturating_sub(asked_at.elapsed());
         plan.begin();
-        progress.reach(Stage::Dispatched);
+        progress.attempt();
         let failure = match attempt(route.upstream, &mut lease, outgoing).await {
             Ok(answer) => {
                 lease.release_create();
-                let attempts = plan.attempts();
-                return Ok(Dispatched {
-                    answer,
-                    lease,
-                    attempts,
-                });
+                return Ok(Dispatched { answer, lease });
             }
             Err(failure) => failure,
         };
@@ -131,7 +124,7 @@ pub async fn dispatch(
             Next::Move => route.observer.moved(failure.provenance),
             Next::GiveUp(reason) => {
                 let detail = failure.detail;
-                return Err((Undelivered::Failed { reason, detail }, plan.attempts()));
+                return Err(Undelivered::Failed { reason, detail });
             }
         }
     }

@@ -81,6 +81,7 @@ pub struct Progress {
     pub received_unix_ms: i64,
     /// Microseconds since then, plus one; 0 means "not reached".
     marks: [AtomicU32; Stage::ALL.len()],
+    attempts: AtomicU32,
     is_traced: bool,
 }
 
@@ -95,6 +96,17 @@ impl Progress {
             let ms = micros / 1000;
             tracing::info!(target: "fairlane::stage", request, stage = stage.name(), ms);
         }
+    }
+
+    /// Notes that it is sent upstream now, for the first time or again.
+    pub fn attempt(&self) {
+        self.attempts.fetch_add(1, Ordering::Relaxed);
+        self.reach(Stage::Dispatched);
+    }
+
+    /// How many times it was sent upstream.
+    pub fn attempts(&self) -> u32 {
+        self.attempts.load(Ordering::Relaxed)
     }
 
     /// Microseconds between the request's arrival and `stage`, if it was reached. Past 71 minutes
@@ -148,6 +160,7 @@ pub struct Registry {
 #[derive(Debug, Default)]
 struct Draining {
     is_on: AtomicBool,
+    is_cut_off: AtomicBool,
     left: Notify,
 }
 
@@ -178,6 +191,7 @@ impl Desk {
             received_at: Instant::now(),
             received_unix_ms: unix_millis(),
             marks: Default::default(),
+            attempts: AtomicU32::new(0),
             is_traced,
         });
         progress.reach(Stage::Received);
@@ -249,6 +263,16 @@ impl Registry {
             }
             left.await;
         }
+    }
+
+    /// What ends unfinished from now on was ended by fairlane, and not by its client.
+    pub fn cut_off(&self) {
+        self.draining.is_cut_off.store(true, Ordering::Release);
+    }
+
+    /// Whether requests in flight are being cut off.
+    pub fn is_cut_off(&self) -> bool {
+        self.draining.is_cut_off.load(Ordering::Acquire)
     }
 }
 

@@ -312,12 +312,8 @@ impl Call<'_> {
         let sent = dispatch(way, demand, rules, &ticket.live, &outgoing).await;
         let dispatched = match sent {
             Ok(dispatched) => dispatched,
-            Err((error, attempts)) => {
-                ticket.was_tried(attempts);
-                return Err(self.explained(error, key.as_deref(), wanted).await);
-            }
+            Err(error) => return Err(self.explained(error, key.as_deref(), wanted).await),
         };
-        ticket.was_tried(dispatched.attempts);
         let (head, source) = relay::Source::new(self.route, dispatched, self.policy.idle, ticket);
         Ok(Answered::Relayed(head, source))
     }

@@ -1,6 +1,7 @@
 //! Goes along with one request and tells how it ended, exactly once, whichever way that was.
 //!
-//! Invariant: a ticket that is dropped before it was settled belongs to a client that left.
+//! Invariant: a ticket that is dropped before it was settled belongs to a client that left, or to a
+//! request that is cut off because fairlane stops.
 use super::Door;
 use crate::{
     domain::{
@@ -95,10 +96,6 @@ impl Ticket {
         });
     }
 
-    pub(super) fn was_tried(&mut self, attempts: u32) {
-        self.note(|r| r.attempts = attempts);
-    }
-
     pub(super) fn was_answered_by(
         &mut self,
         edge: &EdgeRef,
@@ -120,14 +117,19 @@ impl Ticket {
     }
 
     /// The request is over. `end` completes the record; what is called later has no effect.
-    pub(super) fn settle(&mut self, end: Ended) {
+    pub(super) fn settle(&mut self, mut end: Ended) {
         let Some(mut entry) = self.entry.take() else {
             return;
         };
+        if end.outcome == Outcome::ClientGone && self.door.gateway.live.is_cut_off() {
+            end.outcome = Outcome::Broken;
+            end.reason = Some(Reason::ShuttingDown);
+        }
         self.live.reach(Stage::Finished);
         entry.outcome = end.outcome;
         entry.status = end.status.or(entry.status);
         entry.reason = end.reason;
+        entry.attempts = self.live.attempts();
         entry.response_bytes = end.response_bytes;
         entry.input_tokens = end.tokens.input;
         entry.output_tokens = end.tokens.output;
