@@ -183,7 +183,7 @@ impl Caller {
 
     /// Whether the connection was cut, rather than the chunked body ended; what was taken as read
     /// is not looked at again.
-    pub(crate) async fn is_cut(mut self) -> bool {
+    pub(crate) async fn was_cut(mut self) -> bool {
         let _how = within("the end", self.stream.read_to_end(&mut self.got)).await;
         !self.got.ends_with(b"0\r\n\r\n")
     }

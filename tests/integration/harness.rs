@@ -28,7 +28,7 @@ pub(crate) const SECRET: &str = "sk-upstream-number-one-0001";
 pub(crate) struct World {
     pub(crate) sim: SimHandle,
     pub(crate) app: App,
-    dir: tempfile::TempDir,
+    pub(crate) dir: tempfile::TempDir,
 }
 
 /// What a world is made of; change what the test is about.

@@ -18,6 +18,8 @@ mod models;
 mod plumbing;
 mod renames;
 mod secrets;
+mod leaving;
+mod lifecycle;
 mod smoke;
 mod sse_boundaries;
 mod streams;
