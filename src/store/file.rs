@@ -49,7 +49,25 @@ pub(super) fn open(path: &Path) -> Result<Connection, Refusal> {
     } else {
         create(path, &directory)?;
     }
-    connect(path)
+    let had_log = beside(path, "-wal").exists();
+    connect(path).inspect_err(|refusal| {
+        if matches!(refusal, Refusal::Damaged(_)) && !had_log {
+            tidy(path);
+        }
+    })
+}
+
+/// Removes what `SQLite` left beside a damaged file that it was made to look into: with the file
+/// put away, its log would be taken for the rest of a lost database. Nobody else has such a file
+/// open, because nobody can open it.
+fn tidy(path: &Path) {
+    let log = beside(path, "-wal");
+    if fs::metadata(&log).is_ok_and(|found| found.len() == 0) {
+        for left in [log, beside(path, "-shm")] {
+            // What cannot be removed was there before, or is in nobody's way.
+            drop(fs::remove_file(left));
+        }
+    }
 }
 
 /// Looks at the header through plain reads: `SQLite` would leave files beside the database even
