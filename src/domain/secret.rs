@@ -7,6 +7,12 @@ use std::fmt;
 /// The longest secret accepted, in bytes: beyond any provider's, well below header limits.
 pub const MAX_SECRET_BYTES: usize = 4096;
 
+/// What stands in place of a secret.
+const MASK: &str = "[secret]";
+
+/// The beginnings of secrets are alike up to about here, and give nothing away.
+const SHORTEST_START: usize = 4;
+
 /// A secret that can stand in an HTTP header. Its `Debug` is a hint, never the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Box<str>);
@@ -77,6 +83,21 @@ impl Secret {
     /// The secret itself: for the header, the store and the fingerprint, nothing else.
     pub fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// `text` with this secret made unreadable wherever it stands, and where the beginning of it
+    /// stands at the end, because the text was cut there.
+    pub fn masked_in(&self, text: &str) -> String {
+        let mut masked = text.replace(self.expose(), MASK);
+        let starts = (SHORTEST_START..self.0.len()).rev();
+        let cut = starts
+            .filter_map(|n| self.0.get(..n))
+            .find(|start| masked.ends_with(start));
+        if let Some(start) = cut {
+            masked.truncate(masked.len() - start.len());
+            masked.push_str(MASK);
+        }
+        masked
     }
 
     /// The last four characters, or none of a secret so short that they would give it away.
@@ -158,5 +179,20 @@ mod tests {
         assert_eq!(format!("{secret:?}"), "Secret(…cdef)");
         let (short, _) = Secret::clean("abcdefgh").unwrap();
         assert_eq!(format!("{short:?}"), "Secret(…)");
+    }
+
+    #[test]
+    fn a_secret_is_masked_wherever_it_stands_and_where_it_is_cut() {
+        let (secret, _) = Secret::clean("sk-one-two-three").unwrap();
+        let check = |text: &str, expect: &str| assert_eq!(secret.masked_in(text), expect);
+        check("no sk- here", "no sk- here");
+        check(
+            "a sk-one-two-three b sk-one-two-three",
+            "a [secret] b [secret]",
+        );
+        check("a sk-one-two-thre", "a [secret]");
+        check("a sk-o", "a [secret]");
+        check("a sk-", "a sk-");
+        check("a sk-o b", "a sk-o b");
     }
 }

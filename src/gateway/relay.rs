@@ -301,25 +301,24 @@ impl Relay {
         };
         let judged = match watch {
             Watch::Answer(watcher) => judge(end, watcher),
-            Watch::Error(excerpt) => Judged::failed(end, self.masked(&excerpt)),
+            Watch::Error(excerpt) => Judged::failed(end, text_of(&excerpt)),
         };
+        let error = judged.error.map(|text| self.masked(text));
         self.lease = None;
         self.ticket.settle(Ended {
             response_bytes: self.bytes,
             tokens: judged.usage,
-            error: judged.error.map(Into::into),
+            error: error.map(Into::into),
             ..Ended::with(judged.outcome)
         });
         judged.is_whole
     }
 
-    /// The beginning of an error as text, without the secret should upstream have echoed it.
-    fn masked(&self, excerpt: &[u8]) -> String {
-        let text = String::from_utf8_lossy(excerpt);
-        let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    /// What is told of an error, without the secret should upstream have echoed it.
+    fn masked(&self, text: String) -> String {
         match &self.lease {
-            Some(lease) => text.replace(lease.edge().credential().secret.expose(), "[secret]"),
-            None => text.to_owned(),
+            Some(lease) => lease.edge().credential().secret.masked_in(&text),
+            None => text,
         }
     }
 
@@ -362,6 +361,13 @@ impl Judged {
             is_whole,
         }
     }
+}
+
+/// The beginning of an error as text; a character that was cut is left out.
+fn text_of(excerpt: &[u8]) -> String {
+    let text = String::from_utf8_lossy(excerpt);
+    let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    text.to_owned()
 }
 
 const SILENT: &str = "nothing came from upstream for longer than the idle limit";
