@@ -10,9 +10,10 @@ pub fn spawn<F>(name: &'static str, work: F) -> JoinHandle<()>
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    tokio::spawn(async move {
-        if AssertUnwindSafe(work).catch_unwind().await.is_err() {
+    // Combinators: an async block would hold the work twice, before and after pinning it.
+    tokio::spawn(AssertUnwindSafe(work).catch_unwind().map(move |ended| {
+        if ended.is_err() {
             tracing::error!(task = name, "a task panicked");
         }
-    })
+    }))
 }

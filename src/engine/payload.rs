@@ -155,13 +155,13 @@ impl Payload {
             None => (0..end, Bytes::new(), end..end),
             Some(s) => (0..s.from, s.instead.clone(), s.to..end),
         };
-        Outgoing {
+        Outgoing(Box::new(Parts {
             kept: self.kept.clone(),
             before,
             instead,
             after,
             reading: None,
-        }
+        }))
     }
 }
 
@@ -322,7 +322,10 @@ async fn read_piece(file: Arc<File>, at: u64, length: usize) -> io::Result<Bytes
 type Reading = Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send>>;
 
 /// A body on its way out: what stands before a replaced stretch, what replaces it, what follows.
-pub struct Outgoing {
+/// Behind a pointer: connections reserve room for many of it.
+pub struct Outgoing(Box<Parts>);
+
+struct Parts {
     kept: Kept,
     before: Range<u64>,
     instead: Bytes,
@@ -330,7 +333,7 @@ pub struct Outgoing {
     reading: Option<Reading>,
 }
 
-impl Outgoing {
+impl Parts {
     fn left(&self) -> u64 {
         let ranges = (self.before.end - self.before.start) + (self.after.end - self.after.start);
         ranges + self.instead.len() as u64
@@ -370,9 +373,9 @@ impl Body for Outgoing {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        let this = &mut *self;
+        let this = &mut *self.0;
         let piece = if !this.before.is_empty() {
-            ready!(Self::poll_range(
+            ready!(Parts::poll_range(
                 &this.kept,
                 &mut this.before,
                 &mut this.reading,
@@ -381,7 +384,7 @@ impl Body for Outgoing {
         } else if !this.instead.is_empty() {
             mem::take(&mut this.instead)
         } else if !this.after.is_empty() {
-            ready!(Self::poll_range(
+            ready!(Parts::poll_range(
                 &this.kept,
                 &mut this.after,
                 &mut this.reading,
@@ -394,11 +397,11 @@ impl Body for Outgoing {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left() == 0
+        self.0.left() == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left())
+        SizeHint::with_exact(self.0.left())
     }
 }
 

@@ -181,8 +181,9 @@ async fn serve(
     };
     match tls {
         None => speak(door, stream, stopped).await,
-        Some(tls) => match tokio::time::timeout(HEAD_WITHIN, tls.accept(stream)).await {
-            Ok(Ok(stream)) => speak(door, stream, stopped).await,
+        // In a box: a connection without TLS need not keep room for one with it.
+        Some(tls) => match tokio::time::timeout(HEAD_WITHIN, Box::pin(tls.accept(stream))).await {
+            Ok(Ok(stream)) => Box::pin(speak(door, stream, stopped)).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         },

@@ -1,5 +1,5 @@
 //! The log: structured, to standard error, as text or JSON.
-use tracing_appender::non_blocking::WorkerGuard;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 /// The shape of log lines.
@@ -12,6 +12,9 @@ pub enum Format {
     Json,
 }
 
+/// Lines that may wait for the thread that writes them; beyond that they are dropped.
+const LINES: usize = 8192;
+
 /// Writes lines in a thread of its own; dropped at the end, it writes what is left.
 #[must_use = "lines are lost when the writer goes"]
 pub struct Writer(#[expect(dead_code, reason = "held for its drop")] WorkerGuard);
@@ -20,7 +23,9 @@ pub struct Writer(#[expect(dead_code, reason = "held for its drop")] WorkerGuard
 /// standard error that stalls costs lines, never a request: the thread that writes them is not
 /// one that serves.
 pub fn start(filter: EnvFilter, format: Format) -> Writer {
-    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    let (writer, guard) = NonBlockingBuilder::default()
+        .buffered_lines_limit(LINES)
+        .finish(std::io::stderr());
     let lines = fmt::layer()
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_writer(writer);
