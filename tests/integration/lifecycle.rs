@@ -297,7 +297,9 @@ async fn a_raised_setting_lets_in_who_waits_and_a_lowered_one_cuts_nobody() {
         .await;
     second.leave(Way::Fin);
     let third_exchange = hand.take().await;
-    assert_eq!(world.app.in_flight(), (1, 1, 0));
+    world
+        .until("the third alone", |counts| counts == (1, 1, 0))
+        .await;
     third.leave(Way::Fin);
     for exchange in [first_exchange, second_exchange, third_exchange] {
         drop(exchange.gone().await);
