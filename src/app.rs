@@ -28,6 +28,10 @@ use tower::ServiceExt as _;
 /// How often ledger rows that are too old are looked for.
 const PRUNE_EVERY: Duration = Duration::from_mins(10);
 
+/// How long a stop waits for the admin side's calls to end; one that is never sent to its end has
+/// no end.
+const ADMIN_ENDS_WITHIN: Duration = Duration::from_secs(2);
+
 /// A running instance.
 pub struct App {
     /// Where clients connect.
@@ -154,8 +158,14 @@ impl App {
             );
         }
         self.stop.send_replace(true);
-        for task in self.accepting {
-            task.await.ok();
+        for mut task in self.accepting {
+            if tokio::time::timeout(ADMIN_ENDS_WITHIN, &mut task)
+                .await
+                .is_err()
+            {
+                task.abort();
+                task.await.ok();
+            }
         }
         for task in self.background {
             task.abort();

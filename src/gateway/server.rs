@@ -35,6 +35,13 @@ const PROBES: u32 = 3;
 /// Connections that were accepted and not yet taken by their thread.
 const HANDOVER: usize = 256;
 
+/// A request is over when its last byte has been handed to its connection. So long may it take
+/// from there to a client that is slow to read, once nothing else keeps the thread.
+const LAST_BYTES_WITHIN: Duration = Duration::from_secs(5);
+
+/// The same where requests are being cut off, and their connections end with the thread alone.
+const LAST_BYTES_CUT_OFF_WITHIN: Duration = Duration::from_secs(1);
+
 /// How often resting upstream connections are looked through.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
@@ -86,6 +93,8 @@ impl Workers {
                 .name(format!("data-plane-{n}"))
                 .spawn(move || {
                     runtime.block_on(work(door, tls, connections, (stopped, sweep)));
+                    // A name that is still being resolved would be waited for otherwise.
+                    runtime.shutdown_background();
                 })?;
             workers.inboxes.push(inbox);
             workers.threads.push(thread);
@@ -128,7 +137,7 @@ impl Workers {
     }
 
     /// Lets idle connections go and waits for the threads to end. What still runs is cut off, so
-    /// this comes after the grace.
+    /// this comes after the grace; what has ended is written to its end if its client reads on.
     pub fn stop(self) {
         self.stop.send_replace(true);
         drop(self.inboxes);
@@ -152,17 +161,31 @@ async fn work(
     (stopped, sweep): (watch::Receiver<bool>, Box<dyn Fn() + Send>),
 ) {
     let mut tidying = tokio::time::interval(SWEEP_EVERY);
+    let (alive, mut ended) = mpsc::channel::<()>(1);
     loop {
         tokio::select! {
             connection = connections.recv() => match connection {
                 Some(connection) => {
                     let serving = serve(Arc::clone(&door), tls.clone(), connection, stopped.clone());
-                    tasks::spawn("connection", serving);
+                    let alive = alive.clone();
+                    tasks::spawn("connection", async move {
+                        serving.await;
+                        drop(alive);
+                    });
                 }
-                None => return,
+                None => break,
             },
             _ = tidying.tick() => sweep(),
         }
+    }
+    drop(alive);
+    let patience = if door.gateway.live.is_cut_off() {
+        LAST_BYTES_CUT_OFF_WITHIN
+    } else {
+        LAST_BYTES_WITHIN
+    };
+    if tokio::time::timeout(patience, ended.recv()).await.is_err() {
+        tracing::debug!("connections were still open at the end and are closed");
     }
 }
 

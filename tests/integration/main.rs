@@ -19,6 +19,8 @@ mod limits;
 mod models;
 mod plumbing;
 mod renames;
+mod review_stop;
+mod review_wire;
 mod secrets;
 mod smoke;
 mod sse_boundaries;
