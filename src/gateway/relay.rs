@@ -25,7 +25,9 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, header, request, response};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header, request, response,
+};
 use http_body::{Body, Frame, SizeHint};
 use std::{
     future::Future,
@@ -136,6 +138,7 @@ impl Source {
         };
         // Nobody polls the body of such an answer.
         if asked.method == Method::HEAD || relay.body.is_end_stream() {
+            relay.expect_no_body(asked, head.status);
             relay.end(End::Clean);
         }
         Response::from_parts(head, Reply::relay(relay))
@@ -292,6 +295,15 @@ impl Relay {
             idle.as_mut().reset(due);
         }
         Poll::Pending
+    }
+
+    /// Where a success has no body by its nature, none is missing.
+    fn expect_no_body(&mut self, asked: &request::Parts, status: StatusCode) {
+        let is_bodiless = matches!(status.as_u16(), 204 | 205 | 304)
+            || (asked.method == Method::HEAD && status.is_success());
+        if is_bodiless {
+            self.watch = Some(Watch::Answer(Watcher::bodiless()));
+        }
     }
 
     /// Settles; gives whether the answer is whole.

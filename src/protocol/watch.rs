@@ -115,6 +115,14 @@ impl Watcher {
         }
     }
 
+    /// For an answer that has no body by its nature.
+    pub const fn bodiless() -> Self {
+        Self {
+            decoder: None,
+            body: Body::Opaque,
+        }
+    }
+
     /// Takes the next piece of the body, as it came.
     pub fn feed(&mut self, piece: &[u8]) {
         let body = &mut self.body;

@@ -1,6 +1,6 @@
 //! What stands on the wire in cases that no client library makes on purpose.
 use crate::{
-    harness::{KEY, Setup, World, chat, post},
+    harness::{KEY, World, chat, post},
     wire::{Reader, exchange},
 };
 use fairlane::{
@@ -22,17 +22,17 @@ async fn an_answer_that_has_no_body_by_nature_is_no_failure() {
     world
         .sim
         .script([Rule::new(Act::status(204).body("")).method("DELETE")]);
-    for method in ["HEAD", "DELETE"] {
+    for (method, status) in [("HEAD", 200), ("DELETE", 204)] {
         let head = format!(
             "{method} /v1/files/file-1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\r\n"
         );
         let reply = exchange(&world, head).await;
+        assert_eq!(reply.status, status);
         let row = world.ledger().await.swap_remove(0);
         assert_eq!(
             (row.outcome, row.error.as_deref()),
             (Outcome::Ok, None),
-            "{method} {}",
-            reply.status
+            "{method}"
         );
     }
     world.end().await;
@@ -45,7 +45,11 @@ async fn an_upstream_that_switches_protocols_unasked_is_a_fault_of_its() {
         "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nhello",
     ))]);
     let answer = world.answer(post(CHAT, chat(false).to_string())).await;
-    assert_eq!(answer.status, 502, "{answer:?}");
+    assert_eq!(
+        (answer.status.as_u16(), answer.reason()),
+        (502, "upstream_ambiguous")
+    );
+    assert_eq!(world.seen(CHAT).len(), 1);
     world.end().await;
 }
 
@@ -94,31 +98,6 @@ async fn every_answer_to_a_preflight_has_an_id_too() {
         "{:?}",
         reply.headers
     );
-    world.end().await;
-}
-
-#[tokio::test]
-async fn a_stray_line_after_a_body_does_not_hide_the_clients_leaving() {
-    let world = Setup::default().start().await;
-    world.sim.script([Rule::new(Act::delayed_ms(3_600_000))]);
-    let body = chat(true).to_string();
-    let mut stream = world.raw().await;
-    let head = format!(
-        "POST {CHAT} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Length: {}\r\n\r\n{body}\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).await.unwrap();
-    world
-        .sim
-        .wait_for(|log| log.iter().any(|r| r.is_complete))
-        .await
-        .unwrap();
-    drop(stream);
-    world
-        .sim
-        .wait_for(|log| log.iter().all(|r| r.closed.is_some()))
-        .await
-        .unwrap();
     world.end().await;
 }
 
