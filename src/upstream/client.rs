@@ -13,7 +13,7 @@ use crate::{
     ports::{Answer, Attempt, STARTED_AFTER, SendFailure, Sending, Started, Upstream},
 };
 use bytes::Bytes;
-use http::{HeaderValue, Request, Uri, header};
+use http::{HeaderValue, Request, StatusCode, Uri, header};
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 use tokio::time::{Instant, sleep_until};
 
@@ -65,6 +65,9 @@ impl Client {
             };
             let limit = attempt.timeouts.header;
             match send(&mut connection, request.build(), limit, started).await {
+                Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                    return Err(switched());
+                }
                 Ok(response) => {
                     let (head, body) = response.into_parts();
                     let shared = Arc::clone(&self.shared);
@@ -125,6 +128,15 @@ fn unsent(error: &DialError) -> SendFailure {
         provenance: Provenance::NotDispatched,
         cause: Cause::Connection,
         detail: error.to_string(),
+    }
+}
+
+/// No request asks for another protocol, so that whatever follows would be nobody's.
+fn switched() -> SendFailure {
+    SendFailure {
+        provenance: Provenance::Unknown,
+        cause: Cause::Connection,
+        detail: "upstream switched protocols without being asked to".to_owned(),
     }
 }
 
