@@ -1,8 +1,8 @@
 //! Browsers may call the data plane: preflights are answered here, without a key and without
 //! touching upstream. No credentials are ever allowed, so an allowed origin gains nothing but what
 //! a client key gives anyway.
-use super::{Gateway, Reply};
-use crate::domain::settings::Name;
+use super::{Gateway, Reply, refuse::REQUEST_ID};
+use crate::domain::{ids::RequestId, settings::Name};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request::Parts};
 
 /// How long browsers may remember a preflight, in seconds: two hours is the most they accept.
@@ -19,6 +19,10 @@ pub(super) fn preflight(gateway: &Gateway, parts: &Parts) -> Option<Response<Rep
     let mut response = Response::new(Reply::whole(""));
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
+    let id = RequestId::from_u128(crate::entropy::uuid7());
+    if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
+        headers.insert(REQUEST_ID, id);
+    }
     headers.insert(
         header::ALLOW,
         HeaderValue::from_static("GET, POST, DELETE, OPTIONS"),
