@@ -12,6 +12,7 @@ mod cors;
 mod discovery;
 mod intake;
 mod listing;
+mod opening;
 mod outgoing;
 mod refuse;
 mod relay;

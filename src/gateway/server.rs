@@ -3,7 +3,7 @@
 //! Each thread has a runtime of its own and its own upstream connections, so that a request stays
 //! on one core; they share admission and configuration only. One task accepts for all of them and
 //! deals connections out in turn, which keeps the threads equally busy whatever the kernel does.
-use super::{Door, Gateway};
+use super::{Door, Gateway, opening::Opening};
 use crate::{gateway::Elsewhere, ports::Upstream, tasks};
 use http::Request;
 use hyper::{body::Incoming, service::service_fn};
@@ -245,7 +245,8 @@ where
         .timer(TokioTimer::new())
         .keep_alive_interval(PROBE_AFTER)
         .keep_alive_timeout(PROBE_EVERY);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let stream = TokioIo::new(Opening::new(stream, HEAD_WITHIN));
+    let mut connection = pin!(builder.serve_connection(stream, service));
     let ended = tokio::select! {
         ended = &mut connection => ended,
         () = stopping(&mut stopped) => {
@@ -262,3 +263,6 @@ async fn stopping(stopped: &mut watch::Receiver<bool>) {
     // Without a sender nobody will ever say so, and the thread is ending anyway.
     let _ = stopped.wait_for(|stop| *stop).await;
 }
+
+#[cfg(test)]
+mod tests;
