@@ -20,6 +20,7 @@ mod models;
 mod plumbing;
 mod renames;
 mod review_stop;
+mod review_tls;
 mod review_wire;
 mod secrets;
 mod smoke;
