@@ -206,12 +206,31 @@ impl Admission {
         Some(row.why)
     }
 
-    /// A new pool or new limits. Everyone parked is resolved anew; nothing that runs is cut off.
+    /// A new pool or new limits. Everyone parked is resolved anew, client keys included; nothing
+    /// that runs is cut off.
     pub fn reconfigure(&mut self, pool: Arc<Pool>, limits: Limits, settled: &mut Vec<Settled>) {
         self.gates = self.subjects.gates_of(&pool, limits);
         self.pool = pool;
         self.limits = limits;
+        self.renew_keys(settled);
         self.pass(settled);
+    }
+
+    /// Gives those who wait the rights that their keys have now, or refuses them.
+    fn renew_keys(&mut self, settled: &mut Vec<Settled>) {
+        let mut refused = Vec::new();
+        for (id, row) in &mut self.waiters {
+            match row.demand.renewed(&self.pool) {
+                Ok(None) => (),
+                Ok(Some(demand)) => row.demand = Arc::new(demand),
+                Err(reason) => refused.push((*id, reason)),
+            }
+        }
+        for (waiter, reason) in refused {
+            self.withdraw(waiter);
+            let answer = Err(Refusal::bare(reason));
+            settled.push(Settled { waiter, answer });
+        }
     }
 
     /// Lets in, oldest first, everyone who can be; one look at each is enough, because a grant

@@ -224,6 +224,12 @@ fn denied_message(denied: &Denied) -> String {
             "This gateway does not know what the request refers to, and more than one account could have it.".to_owned()
         }
         Reason::ShuttingDown => "This gateway is stopping.".to_owned(),
+        Reason::InvalidClientKey => {
+            format!("This client key was taken away.{waited}")
+        }
+        Reason::ModelNotAllowed => {
+            format!("This client key may not use this model any more.{waited}")
+        }
         _ => "This request cannot be served.".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! What a request asks of the pool, and why it may not have it.
 use crate::domain::{
     ids::{AccountId, KeyId},
-    pool::ClientKey,
+    pool::{ClientKey, Pool},
     protocol::Protocol,
     reason::Reason,
 };
@@ -61,6 +61,27 @@ impl Demand {
     /// The accounts that its key may use; `None` means all.
     pub fn scope(&self) -> Option<&[AccountId]> {
         self.key.as_ref().and_then(|k| k.accounts.as_deref())
+    }
+}
+
+impl Demand {
+    /// The demand with its key as `pool` has it, where that is another than before; or why it may
+    /// not go on.
+    pub(super) fn renewed(&self, pool: &Pool) -> Result<Option<Self>, Reason> {
+        let Some(before) = &self.key else {
+            return Ok(None);
+        };
+        let key = pool.key(&before.hash).ok_or(Reason::InvalidClientKey)?;
+        if key == before {
+            return Ok(None);
+        }
+        if self.model.as_ref().is_some_and(|m| !key.may_use_model(m)) {
+            return Err(Reason::ModelNotAllowed);
+        }
+        Ok(Some(Self {
+            key: Some(Arc::clone(key)),
+            ..self.clone()
+        }))
     }
 }
 

@@ -3,7 +3,7 @@ use super::*;
 use crate::domain::{
     ids::{AccountId, CredentialId},
     pool::{
-        DisabledReason, QuotaScope, State,
+        ClientKey, DisabledReason, QuotaScope, State,
         edges::{Contents, sample},
     },
     protocol::Protocol,
@@ -222,6 +222,35 @@ fn raising_a_cap_lets_waiters_in_and_lowering_one_cuts_nothing_off() {
     };
     a.reconfigure(pool, narrower, &mut settled);
     assert_eq!((a.leases(), settled.len()), (3, 1));
+}
+
+/// What becomes of a request that waits for a full account when its key is changed like that.
+fn waiting_while(change: impl FnOnce(&mut Contents)) -> Option<Result<(), Reason>> {
+    let mut a = admission(|_| (), 1);
+    chosen(&mut a, 2);
+    let waiting = a.request(&Arc::new(demand(STREAM)));
+    assert!(matches!(waiting, Decision::Parked(_)));
+    let mut contents = sample::contents(2);
+    change(&mut contents);
+    let mut settled = Vec::new();
+    a.reconfigure(Arc::new(Pool::new(contents)), LIMITS, &mut settled);
+    assert_eq!(settled.is_empty(), a.waiters() == 1);
+    let one = settled.pop()?;
+    Some(one.answer.map(|_| ()).map_err(|r| r.reason))
+}
+
+#[test]
+fn who_waits_has_the_rights_that_the_key_has_now() {
+    let key = |change: fn(&mut ClientKey)| waiting_while(|c| change(Arc::make_mut(&mut c.keys[0])));
+    assert_eq!(key(|_| ()), Some(Ok(())));
+    let first = |k: &mut ClientKey| k.accounts = Some(vec![AccountId::from_u128(1)]);
+    assert_eq!(key(first), None, "the full account is the only one left");
+    let other = |k: &mut ClientKey| k.models = Some(vec!["other".into()]);
+    assert_eq!(key(other), Some(Err(Reason::ModelNotAllowed)));
+    let rotated = |k: &mut ClientKey| k.hash = [9; 32];
+    assert_eq!(key(rotated), Some(Err(Reason::InvalidClientKey)));
+    let revoked = waiting_while(|c| c.keys.clear());
+    assert_eq!(revoked, Some(Err(Reason::InvalidClientKey)));
 }
 
 #[derive(Clone, Copy, Debug)]
