@@ -82,14 +82,19 @@ pub(super) async fn read(
         } else {
             peek.feed(&piece).err().map(unreadable)
         };
+        let fault = match fault {
+            Some(fault) => Some(fault),
+            None => kept
+                .push(piece, expected)
+                .await
+                .err()
+                .map(IntakeError::Disk),
+        };
         if let Some(fault) = fault {
             drop(kept);
             discard(body, headers, bounds.limit.saturating_mul(DISCARD_TIMES)).await;
             return Err(fault);
         }
-        kept.push(piece, expected)
-            .await
-            .map_err(IntakeError::Disk)?;
     }
     Ok(Intake {
         payload: kept.finish(),
