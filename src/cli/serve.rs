@@ -4,7 +4,11 @@ use tokio::signal::unix::{SignalKind, signal};
 
 pub(super) fn run(boot: Boot) -> anyhow::Result<()> {
     let _log = log::start(boot.log.clone(), boot.log_format);
-    runtime()?.block_on(serve(boot))
+    let runtime = runtime()?;
+    let ended = runtime.block_on(serve(boot));
+    // After a second signal nothing is waited for, blocking work included.
+    runtime.shutdown_background();
+    ended
 }
 
 /// The runtime of the admin side and of background work; the data plane has its own threads.
