@@ -25,6 +25,7 @@ pub mod ports;
 pub mod protocol;
 pub mod reload;
 pub mod sim;
+pub mod sockets;
 pub mod store;
 pub mod tasks;
 pub mod telemetry;

@@ -6,11 +6,7 @@ use crate::{
     store::Store,
 };
 use anyhow::Context as _;
-use std::{
-    fs,
-    io::Read as _,
-    path::{Path, PathBuf},
-};
+use std::{fs, io::Read as _, path::PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -30,8 +26,12 @@ pub(super) struct Arguments {
 pub(super) fn run(boot: &Boot, arguments: &Arguments) -> anyhow::Result<()> {
     let bytes = read(arguments)?;
     let document = document(&bytes, arguments.endpoint.as_deref())?;
-    let place = Place::of(boot, arguments.dry_run)?;
-    let store = Store::open(place.path())?;
+    // A dry run leaves nothing behind, a new database least of all.
+    let store = if arguments.dry_run {
+        super::open_existing(boot)?
+    } else {
+        Store::open(&boot.db)?
+    };
     let mode = if arguments.sync {
         Mode::Sync
     } else {
@@ -45,31 +45,6 @@ pub(super) fn run(boot: &Boot, arguments: &Arguments) -> anyhow::Result<()> {
     store.close();
     report(&plan, arguments.dry_run);
     Ok(())
-}
-
-/// The database to look at: a dry run over none at all looks at a throw-away one, and leaves
-/// nothing behind.
-enum Place<'a> {
-    Given(&'a Path),
-    ThrowAway(tempfile::TempDir, PathBuf),
-}
-
-impl<'a> Place<'a> {
-    fn of(boot: &'a Boot, is_dry_run: bool) -> anyhow::Result<Self> {
-        if !is_dry_run || boot.db.exists() {
-            return Ok(Self::Given(&boot.db));
-        }
-        let dir = tempfile::tempdir().context("no place for a throw-away database")?;
-        let path = dir.path().join("dry-run.db");
-        Ok(Self::ThrowAway(dir, path))
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Self::Given(path) => path,
-            Self::ThrowAway(_, path) => path,
-        }
-    }
 }
 
 fn read(arguments: &Arguments) -> anyhow::Result<Vec<u8>> {

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::sync::{
     Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU32, Ordering},
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 use tokio::sync::Notify;
 
@@ -80,7 +80,7 @@ pub struct Progress {
     /// The same on the wall clock, in milliseconds since 1970.
     pub received_unix_ms: i64,
     /// Microseconds since then, plus one; 0 means "not reached".
-    marks: [AtomicU32; Stage::ALL.len()],
+    marks: [AtomicU64; Stage::ALL.len()],
     attempts: AtomicU32,
     is_traced: bool,
 }
@@ -89,7 +89,7 @@ impl Progress {
     /// Notes that `stage` is reached now. A stage met again (on a second attempt) counts anew.
     pub fn reach(&self, stage: Stage) {
         let micros = self.received_at.elapsed().as_micros();
-        let mark = u32::try_from(micros).unwrap_or(u32::MAX - 1) + 1;
+        let mark = u64::try_from(micros).map_or(u64::MAX, |us| us.saturating_add(1));
         self.marks[stage as usize].store(mark, Ordering::Relaxed);
         if self.is_traced {
             let request = self.id.tail();
@@ -109,9 +109,8 @@ impl Progress {
         self.attempts.load(Ordering::Relaxed)
     }
 
-    /// Microseconds between the request's arrival and `stage`, if it was reached. Past 71 minutes
-    /// the value stays where it is.
-    pub fn micros(&self, stage: Stage) -> Option<u32> {
+    /// Microseconds between the request's arrival and `stage`, if it was reached.
+    pub fn micros(&self, stage: Stage) -> Option<u64> {
         self.marks[stage as usize]
             .load(Ordering::Relaxed)
             .checked_sub(1)

@@ -11,7 +11,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
 };
-use socket2::{SockRef, TcpKeepalive};
+use socket2::SockRef;
 use std::{
     convert::Infallible, io, net::TcpStream as StdStream, pin::pin, sync::Arc, thread,
     time::Duration,
@@ -30,7 +30,6 @@ const HEAD_WITHIN: Duration = Duration::from_secs(90);
 /// A peer that vanished without a word is found within about a minute.
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 const PROBE_EVERY: Duration = Duration::from_secs(10);
-const PROBES: u32 = 3;
 
 /// Connections that were accepted and not yet taken by their thread.
 const HANDOVER: usize = 256;
@@ -147,11 +146,6 @@ impl Workers {
             }
         }
     }
-
-    /// Tells connections to end with the request they are at.
-    pub fn wind_down(&self) {
-        self.stop.send_replace(true);
-    }
 }
 
 async fn work(
@@ -214,16 +208,7 @@ async fn serve(
 }
 
 fn prepare(connection: StdStream) -> io::Result<TcpStream> {
-    let socket = SockRef::from(&connection);
-    // What is small must leave at once.
-    socket.set_tcp_nodelay(true)?;
-    let keepalive = TcpKeepalive::new()
-        .with_time(PROBE_AFTER)
-        .with_interval(PROBE_EVERY)
-        .with_retries(PROBES);
-    socket.set_tcp_keepalive(&keepalive)?;
-    // The same for a peer that vanished while data was under way to it.
-    socket.set_tcp_user_timeout(Some(PROBE_AFTER + PROBE_EVERY * PROBES))?;
+    crate::sockets::set_up(&SockRef::from(&connection))?;
     TcpStream::from_std(connection)
 }
 

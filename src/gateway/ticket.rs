@@ -135,7 +135,7 @@ impl Ticket {
         entry.output_tokens = end.tokens.output;
         entry.cached_tokens = end.tokens.cached;
         entry.error = end.error.map(Into::into);
-        let ms = |stage| self.live.micros(stage).map(|us| u64::from(us) / 1000);
+        let ms = |stage| self.live.micros(stage).map(|us| us / 1000);
         entry.queued_ms = self
             .parked_for()
             .map(|d| d.as_secs() * 1000 + u64::from(d.subsec_millis()));
@@ -210,8 +210,8 @@ impl Ticket {
     }
 }
 
-fn micros(us: u32) -> Duration {
-    Duration::from_micros(u64::from(us))
+fn micros(us: u64) -> Duration {
+    Duration::from_micros(us)
 }
 
 impl Drop for Ticket {

@@ -5,6 +5,7 @@
 use super::{tls, wire::Transport};
 use crate::domain::pool::BaseUrl;
 use rustls::pki_types::ServerName;
+use socket2::SockRef;
 use std::{io, net::SocketAddr, time::Duration};
 use tokio::{
     net::TcpStream,
@@ -83,8 +84,7 @@ async fn connect(
         let part = deadline.saturating_duration_since(now) / (count - n);
         match timeout_at(now + part, TcpStream::connect(address)).await {
             Ok(Ok(tcp)) => {
-                // Small frames must leave at once; a peer that vanished must be noticed.
-                tcp.set_nodelay(true).map_err(Some)?;
+                crate::sockets::set_up(&SockRef::from(&tcp)).map_err(Some)?;
                 return Ok(tcp);
             }
             Ok(Err(error)) => last = Some(error),

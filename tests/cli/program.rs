@@ -233,7 +233,8 @@ impl Instance {
 
 /// Where an instance listens, out of the line that says so.
 fn address_in(line: &str) -> Option<SocketAddr> {
-    let (_, rest) = line.split_once("address=http://")?;
+    let (_, rest) = line.split_once("address=http")?;
+    let (_, rest) = rest.split_once("://")?;
     rest.split(' ').next()?.parse().ok()
 }
 

@@ -39,6 +39,36 @@ fn an_instance_starts_is_found_healthy_and_stops_on_a_signal() {
 }
 
 #[test]
+fn an_instance_with_a_certificate_is_found_healthy_by_that_certificate_alone() {
+    let home = Home::new();
+    let pem = |name: &str, text: String| {
+        let path = home.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let made = || rcgen::generate_simple_self_signed(vec!["gateway.example".to_owned()]).unwrap();
+    let (own, other) = (made(), made());
+    let key = pem("key.pem", own.signing_key.serialize_pem());
+    let chain = pem("chain.pem", own.cert.pem());
+    let strange = pem("strange.pem", other.cert.pem());
+    let tls = [("FAIRLANE_TLS_CERT", &*chain), ("FAIRLANE_TLS_KEY", &*key)];
+    let instance = home.serve(&tls);
+    let address = listen(&instance);
+    let check = |chain: &str, expect: i32| {
+        let env = [
+            ("FAIRLANE_LISTEN", &*address),
+            ("FAIRLANE_TLS_CERT", chain),
+            ("FAIRLANE_TLS_KEY", &*key),
+        ];
+        let ran = home.run_with(&["healthcheck"], &env, "");
+        assert_eq!(ran.code, Some(expect), "{ran:?}");
+    };
+    check(&chain, 0);
+    check(&strange, 1);
+    instance.stop();
+}
+
+#[test]
 fn keys_made_on_the_shell_open_a_running_instance() {
     let provider = Provider::start();
     let home = home_for(&provider);
