@@ -8,7 +8,9 @@ use divan::{Bencher, black_box};
 use fairlane::domain::{
     admission::{Admission, Decision, Demand, Kinds, Limits, Part},
     ids::{AccountId, CredentialId, EndpointId},
-    pool::{Account, BaseUrl, Credential, Endpoint, Pool, QuotaScope, State, edges::Contents},
+    pool::{
+        Account, BaseUrl, Credential, Endpoint, Origin, Pool, QuotaScope, State, edges::Contents,
+    },
     protocol::Protocol,
     secret::Secret,
 };
@@ -46,6 +48,7 @@ fn pool(accounts: u128) -> Pool {
         is_named: true,
         secret: Secret::clean(&format!("sk-benchmark-{n:06}")).unwrap().0,
         fingerprint: [0; 32],
+        origin: Origin::Operator,
         accounts: vec![AccountId::from_u128(n)],
         endpoints: vec![EndpointId::from_u128(1)],
         models: None,

@@ -44,6 +44,8 @@ CREATE TABLE credentials (
     is_named        INTEGER NOT NULL CHECK (is_named IN (0, 1)),
     secret          TEXT    NOT NULL CHECK (length(secret) > 0),
     fingerprint     BLOB    NOT NULL UNIQUE CHECK (length(fingerprint) = 32),
+    -- Who brought the secret: what the environment brought drains once it is no longer listed there.
+    origin          TEXT    NOT NULL DEFAULT 'operator' CHECK (origin IN ('operator', 'environment')),
     models          TEXT    CHECK (models IS NULL OR json_type(models) = 'array'),
     stream_limit    INTEGER CHECK (stream_limit >= 0),
     create_limit    INTEGER CHECK (create_limit >= 0),

@@ -6,7 +6,10 @@ use crate::{
     crypto,
     domain::{
         ledger::Entry,
-        pool::document::{Document, Mode},
+        pool::{
+            Credential,
+            document::{Change, ChangeKind, Document, Mode},
+        },
         settings::Name,
     },
     gateway::{Elsewhere, Gateway, Reply, server},
@@ -332,11 +335,20 @@ async fn prune(store: Store, reload: Reload) {
     }
 }
 
-/// Brings the upstream secrets of the environment into the pool.
+/// Brings the upstream secrets of the environment into the pool, and lets those drain that it
+/// brought before and no longer lists.
 async fn sync_environment(store: &Store, document: &Document) -> anyhow::Result<()> {
     let plan = store.import(document.clone(), Mode::Sync).await?;
     for warning in &plan.warnings {
         tracing::warn!("{warning}");
+    }
+    let drained = |c: &&Change<Credential>| c.kind == ChangeKind::Drained;
+    for change in plan.credentials.iter().filter(drained) {
+        let credential = &*change.value.name;
+        tracing::info!(
+            credential,
+            "drains: the environment no longer lists its secret"
+        );
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::{
     routes::{Route, Schema},
     schema::{
         self, CATALOG, CATALOG_INPUT, DISABLED_REASON, Field, NULLABLE_INTEGER, NULLABLE_TEXTS,
-        STATE, TEXTS,
+        ORIGIN, STATE, TEXTS,
         Type::{self, Text},
     },
 };
@@ -88,6 +88,7 @@ impl Noun for Credential {
         Field::both("name", (Text, Text), "Unique among credentials; made up if left out."),
         Field::write("secret", Text, "What authenticates to upstream.").required().at_first(),
         Field::read("secret_hint", Text, "The last four characters of its secret."),
+        Field::read("origin", ORIGIN, "Who brought its secret; what the environment brought drains once it is no longer listed there."),
         Field::both("accounts", (TEXTS, NULLABLE_TEXTS), "The accounts it is charged to, by id (ids or names are accepted); null means one of its own."),
         Field::both("endpoints", (TEXTS, TEXTS), "The endpoints it works at, by id (ids or names are accepted).").required(),
         Field::both("models", (CATALOG, CATALOG_INPUT), "What it may use; null means every model."),
@@ -116,6 +117,7 @@ impl Noun for Credential {
             "id": self.id.to_string(),
             "name": &*self.name,
             "secret_hint": self.secret.hint(),
+            "origin": self.origin.name(),
             "accounts": ids(&self.accounts),
             "endpoints": ids(&self.endpoints),
             "models": catalog(&self.models),

@@ -42,6 +42,7 @@ pub(super) const CATALOG: Type = Nullable(&List(&Ref("ModelRow")));
 /// A catalog as it is written: a row may be the model's name alone.
 pub(super) const CATALOG_INPUT: Type = Nullable(&List(&Either(&[Text, Ref("ModelRow")])));
 pub(super) const STATE: Type = Words(&["active", "draining", "disabled"]);
+pub(super) const ORIGIN: Type = Words(&["operator", "environment"]);
 pub(super) const DISABLED_REASON: Type = Nullable(&Words(&["operator", "auth", "billing"]));
 /// A moment as it is written: a time, or milliseconds since 1970.
 pub(super) const MOMENT_INPUT: Type = Nullable(&Either(&[Time, Integer]));

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::domain::{
     pool::{
-        BaseUrl, ModelRow, QuotaScope,
+        BaseUrl, ModelRow, Origin, QuotaScope,
         document::{
             AccountEntry, CredentialEntry, EndpointEntry, Field, KeyEntry, OnMatch, WantedState,
         },
@@ -134,6 +134,7 @@ pub(super) fn credential(object: &Object<'_>, notes: &mut Notes) -> CredentialEn
         path: object.path.clone(),
         is_broken: false,
         on_match: OnMatch::Update,
+        origin: Origin::Operator,
         name: has_name.then(|| name(object, notes)),
         secret: secret(object, notes),
         accounts: object.list("accounts", notes, None, name_in_list),

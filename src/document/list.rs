@@ -4,6 +4,7 @@
 use super::entries::{checked_name, checked_secret};
 use super::fields::Notes;
 use crate::domain::pool::{
+    Origin,
     document::{
         AccountEntry, Coverage, Covers, CredentialEntry, Document, EndpointEntry, Field, OnMatch,
     },
@@ -62,12 +63,20 @@ pub fn read_list(text: &str, endpoint: &str) -> Document {
     document
 }
 
-/// The document that the environment stands for: preset, and secrets separated by commas. Nothing
-/// that exists already is changed or revived by it, so that a start never undoes what an operator
-/// did.
+/// The document that the environment stands for: the preset of each variable that is present, and
+/// its secrets separated by commas; an empty variable lists none. What a variable brought drains
+/// while that no longer lists it. Nothing else that exists is changed, so that a start never undoes
+/// what an operator did.
 pub fn from_environment(variables: &[(&str, &str)]) -> Document {
     let mut notes = Notes::default();
-    let mut document = Document::default();
+    let present = variables.iter().map(|(preset, _)| (*preset).into());
+    let mut document = Document {
+        covers: Covers {
+            credentials: Some(Coverage::Environment(present.collect())),
+            ..Covers::default()
+        },
+        ..Document::default()
+    };
     for (preset, secrets) in variables {
         let variable = format!("FAIRLANE_KEYS_{}", preset.to_ascii_uppercase());
         if secrets.trim().is_empty() {
@@ -94,6 +103,7 @@ pub fn from_environment(variables: &[(&str, &str)]) -> Document {
             match credential(&row, &path, preset, &mut notes) {
                 Ok(entry) => document.credentials.push(CredentialEntry {
                     on_match: OnMatch::Keep,
+                    origin: Origin::Environment,
                     ..entry
                 }),
                 Err(what) => notes.mistake(path, what),

@@ -1,6 +1,9 @@
 //! What is read, what is refused with which path, and what is written.
 use super::*;
-use crate::domain::pool::document::{Field, OnMatch, WantedState};
+use crate::domain::pool::{
+    Origin,
+    document::{Field, OnMatch, WantedState},
+};
 
 /// The mistakes of reading, as lines.
 fn mistakes(json: &str) -> Vec<String> {
@@ -176,7 +179,7 @@ fn a_list_creates_the_endpoint_of_a_preset_and_no_other() {
 }
 
 #[test]
-fn the_environment_is_a_list_that_only_adds() {
+fn the_environment_is_a_list_of_what_each_present_variable_brings() {
     let document = from_environment(&[("openai", " sk-1, 'sk-2' ,,sk-3"), ("fal", " ")]);
     let secrets: Vec<&str> = document
         .credentials
@@ -184,12 +187,9 @@ fn the_environment_is_a_list_that_only_adds() {
         .map(|c| c.secret.as_ref().unwrap().expose())
         .collect();
     assert_eq!(secrets, ["sk-1", "sk-2", "sk-3"]);
-    assert!(
-        document
-            .credentials
-            .iter()
-            .all(|c| c.name.is_none() && c.on_match == OnMatch::Keep)
-    );
+    assert!(document.credentials.iter().all(|c| c.name.is_none()
+        && c.on_match == OnMatch::Keep
+        && c.origin == Origin::Environment));
     assert_eq!(
         texts(&document),
         [
@@ -198,5 +198,11 @@ fn the_environment_is_a_list_that_only_adds() {
         ]
     );
     assert_eq!(document.endpoints.len(), 1);
-    assert_eq!(document.covers, Covers::default());
+    // A variable without secrets is present all the same.
+    let present = vec!["openai".into(), "fal".into()];
+    let covers = Covers {
+        credentials: Some(Coverage::Environment(present)),
+        ..Covers::default()
+    };
+    assert_eq!(document.covers, covers);
 }

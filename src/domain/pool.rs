@@ -42,6 +42,16 @@ pub enum DisabledReason {
     Billing,
 }
 
+/// Who brought the secret that a credential has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The operator, who alone takes it back.
+    #[default]
+    Operator,
+    /// A variable; the credential drains once that no longer lists its secret.
+    Environment,
+}
+
 /// What the caps and cooldowns of an account apply to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum QuotaScope {
@@ -124,6 +134,8 @@ pub struct Credential {
     pub secret: Secret,
     /// Its keyed hash.
     pub fingerprint: Fingerprint,
+    /// Who brought the secret.
+    pub origin: Origin,
     /// The accounts that it is charged to; at least one.
     pub accounts: Vec<AccountId>,
     /// The endpoints it works at; at least one.
@@ -201,6 +213,25 @@ impl DisabledReason {
             Self::Operator => "operator",
             Self::Auth => "auth",
             Self::Billing => "billing",
+        }
+    }
+}
+
+impl Origin {
+    /// The word in API and database.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Environment => "environment",
+        }
+    }
+
+    /// The origin of that [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "operator" => Some(Self::Operator),
+            "environment" => Some(Self::Environment),
+            _ => None,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     clock,
     domain::{
         ids::{AccountId, CredentialId, EndpointId},
-        pool::{Account, Credential},
+        pool::{Account, Credential, Origin},
         secret::Secret,
     },
 };
@@ -45,7 +45,7 @@ pub(super) fn select(
     let mut endpoints = ENDPOINTS.read(conn, bits)?;
     let mut statement = conn.prepare_cached(
         "SELECT id, name, is_named, secret, fingerprint, models, stream_limit, create_limit,
-                job_limit, state, disabled_reason
+                job_limit, state, disabled_reason, origin
          FROM credentials WHERE ?1 IS NULL OR id = ?1 ORDER BY id",
     )?;
     let mut rows = statement.query(params![bits.map(Bits)])?;
@@ -65,6 +65,7 @@ fn from_row(
     let secret: String = row.get(3)?;
     let models: Option<String> = row.get(5)?;
     let (state, reason): (String, Option<String>) = (row.get(9)?, row.get(10)?);
+    let origin: String = row.get(11)?;
     let accounts = accounts.remove(&id).unwrap_or_default();
     let endpoints = endpoints.remove(&id).unwrap_or_default();
     Ok(Credential {
@@ -75,6 +76,9 @@ fn from_row(
             .map_err(|e| StoreError::inconsistent(TABLE, format!("a secret {e}")))?
             .0,
         fingerprint: row.get(4)?,
+        origin: Origin::from_name(&origin).ok_or_else(|| {
+            StoreError::inconsistent(TABLE, format!("{origin:?} is not an origin"))
+        })?,
         accounts: accounts.into_iter().map(AccountId::from_u128).collect(),
         endpoints: endpoints.into_iter().map(EndpointId::from_u128).collect(),
         models: catalog_from(TABLE, models.as_deref())?,
@@ -96,14 +100,15 @@ pub(super) fn upsert(tx: &Connection, credential: &Credential) -> Result<(), Sto
     tx.prepare_cached(
         "INSERT INTO credentials
            (id, name, is_named, secret, fingerprint, models, stream_limit, create_limit,
-            job_limit, state, disabled_reason, created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12)
+            job_limit, state, disabled_reason, origin, created_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13)
          ON CONFLICT (id) DO UPDATE SET
            name = excluded.name, is_named = excluded.is_named, secret = excluded.secret,
            fingerprint = excluded.fingerprint, models = excluded.models,
            stream_limit = excluded.stream_limit, create_limit = excluded.create_limit,
            job_limit = excluded.job_limit, state = excluded.state,
-           disabled_reason = excluded.disabled_reason, updated_at = excluded.updated_at",
+           disabled_reason = excluded.disabled_reason, origin = excluded.origin,
+           updated_at = excluded.updated_at",
     )?
     .execute(params![
         Bits(id),
@@ -117,6 +122,7 @@ pub(super) fn upsert(tx: &Connection, credential: &Credential) -> Result<(), Sto
         credential.job_limit,
         state,
         reason,
+        credential.origin.name(),
         clock::unix_millis(),
     ])?;
     Ok(())

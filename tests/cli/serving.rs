@@ -118,7 +118,7 @@ fn credentials(home: &Home) -> Vec<(Value, Value)> {
 }
 
 #[test]
-fn secrets_of_the_environment_are_known_again_at_every_start_and_never_shown() {
+fn secrets_of_the_environment_are_synced_at_every_start_and_never_shown() {
     let home = Home::new();
     let start = |secrets: &str| {
         let env = [("FAIRLANE_KEYS_OPENAI", secrets), ("FAIRLANE_LOG", "trace")];
@@ -136,10 +136,22 @@ fn secrets_of_the_environment_are_known_again_at_every_start_and_never_shown() {
         credentials(&home),
         [row(one, Value::Null), row(two, Value::Null)]
     );
+    // By their fingerprints: the order says nothing, and what is listed no longer drains.
     start(&format!("{three},{two}"));
-    // By their fingerprints: the order says nothing, and what is there stays as it is.
-    let expect = [one, two, three].map(|secret| row(secret, Value::Null));
-    assert_eq!(credentials(&home), expect);
+    let (drains, works) = (Value::from("draining"), Value::Null);
+    let states = |states: [&Value; 3]| {
+        let rows = [one, two, three].into_iter().zip(states);
+        rows.map(|(secret, state)| row(secret, state.clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(credentials(&home), states([&drains, &works, &works]));
+    // Without the variable nothing changes; with an empty one all of them drain.
+    home.serve(&[]).stop();
+    assert_eq!(credentials(&home), states([&drains, &works, &works]));
+    start("");
+    assert_eq!(credentials(&home), states([&drains; 3]));
+    start(&format!("{one},{three}"));
+    assert_eq!(credentials(&home), states([&works, &drains, &works]));
 }
 
 /// Reads until that text has come.

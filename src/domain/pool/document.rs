@@ -12,7 +12,9 @@ mod names;
 mod plan;
 mod sync;
 
-use super::{BaseUrl, DisabledReason, ModelRow, QuotaScope, State, presets::ProviderPreset};
+use super::{
+    BaseUrl, DisabledReason, ModelRow, Origin, QuotaScope, State, presets::ProviderPreset,
+};
 use crate::domain::{protocol::Protocol, secret::Secret};
 use std::{fmt, sync::Arc};
 
@@ -149,7 +151,8 @@ pub enum OnMatch {
     /// It works at the entry's endpoints as well.
     Extend,
     /// It stays as it is. The environment is read at every start and must not undo what an
-    /// operator did since.
+    /// operator did since. Only a credential that the environment brought, and that drains, is
+    /// back in use.
     Keep,
 }
 
@@ -162,6 +165,8 @@ pub struct CredentialEntry {
     pub is_broken: bool,
     /// What happens to it if it is stored already.
     pub on_match: OnMatch,
+    /// Who brings the secret, should it be new.
+    pub origin: Origin,
     /// Its name, if a person gave one.
     pub name: Option<Arc<str>>,
     /// Its secret; without one, the name says which stored credential is meant.
@@ -208,7 +213,7 @@ pub struct Covers {
     pub endpoints: bool,
     /// Every account.
     pub accounts: bool,
-    /// Every credential; with `Some(endpoint)` only those that work there and nowhere else.
+    /// Every credential of these.
     pub credentials: Option<Coverage>,
     /// Every client key.
     pub keys: bool,
@@ -221,6 +226,9 @@ pub enum Coverage {
     All,
     /// Those that work at the endpoint of that name and nowhere else.
     At(Arc<str>),
+    /// Those that the environment brought to the endpoints of these names: the ones whose variable
+    /// is present. An operator may have added endpoints since, but the first tells the variable.
+    Environment(Vec<Arc<str>>),
 }
 
 /// A pool document, read but not yet compared with what is stored.

@@ -1,7 +1,8 @@
 //! Whole documents: planned, carried out, exported, and imported again.
 use super::*;
 use crate::{
-    document::{read_json, read_list, write_json},
+    domain::pool::Origin,
+    document::{from_environment, read_json, read_list, write_json},
 };
 
 struct Bench {
@@ -72,6 +73,24 @@ async fn an_import_leaves_exactly_what_its_plan_said() {
         Mode::Sync,
     )
     .await;
+}
+
+#[tokio::test]
+async fn who_brought_a_secret_is_kept_and_changes_with_the_secret() {
+    let bench = bench();
+    let boot = from_environment(&[("openai", "sk-secret-number-one")]);
+    import(&bench.store, &boot, Mode::Sync).await;
+    let origins = async || {
+        let stored = bench.store.credentials().await.unwrap();
+        stored.iter().map(|c| c.origin).collect::<Vec<_>>()
+    };
+    assert_eq!(origins().await, [Origin::Environment]);
+    let named = r#"{"credentials": [{"name": "a", "secret": "sk-secret-number-one"}]}"#;
+    import(&bench.store, &read(named), Mode::Merge).await;
+    assert_eq!(origins().await, [Origin::Environment]);
+    let rotated = r#"{"credentials": [{"name": "a", "secret": "sk-secret-number-two"}]}"#;
+    import(&bench.store, &read(rotated), Mode::Merge).await;
+    assert_eq!(origins().await, [Origin::Operator]);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::domain::{
     ids::{AccountId, CredentialId, EndpointId},
-    pool::{Credential, DisabledReason, Fingerprint, State},
+    pool::{Credential, DisabledReason, Fingerprint, Origin, State},
     secret::Secret,
 };
 use std::{
@@ -166,7 +166,7 @@ fn match_entry<'a>(
 fn describe(draft: &mut Draft<'_, '_>, matched: &Matched<'_>) -> Option<usize> {
     let Matched { entry, .. } = matched;
     if let (OnMatch::Keep, Some(n)) = (entry.on_match, matched.row) {
-        draft.credentials.get_mut(n)?.is_listed = true;
+        keep(draft, n, entry.origin);
         return None;
     }
     let before = matched
@@ -191,6 +191,10 @@ fn describe(draft: &mut Draft<'_, '_>, matched: &Matched<'_>) -> Option<usize> {
         is_named: before.as_ref().is_some_and(|b| b.is_named),
         secret: matched.secret.clone(),
         fingerprint: matched.fingerprint,
+        origin: match &before {
+            Some(b) if !matched.is_rotation => b.origin,
+            _ => entry.origin,
+        },
         accounts: before
             .as_ref()
             .map_or_else(Vec::new, |b| b.accounts.clone()),
@@ -214,6 +218,20 @@ fn describe(draft: &mut Draft<'_, '_>, matched: &Matched<'_>) -> Option<usize> {
         row.fate = Fate::Rotated;
     }
     Some(n)
+}
+
+/// Leaves the credential as it is, listed by `origin`. What the environment brought and let drain
+/// when it no longer listed it is back in use; what is disabled is not.
+fn keep(draft: &mut Draft<'_, '_>, n: usize, origin: Origin) {
+    let Some(row) = draft.credentials.get_mut(n) else {
+        return;
+    };
+    row.is_listed = true;
+    let is_its_own = origin == Origin::Environment && row.now.origin == Origin::Environment;
+    if is_its_own && row.now.state == State::Draining {
+        row.now.state = State::Active;
+        revive_own_account(draft, n);
+    }
 }
 
 fn endpoints_of(

@@ -1,4 +1,5 @@
 //! Identity follows the secret, whatever is done to the list.
+mod environment;
 mod properties;
 
 use super::*;
@@ -400,24 +401,4 @@ fn a_sync_leaves_alone_what_the_document_does_not_list_completely() {
     assert!(after.endpoints.iter().all(|e| e.state == State::Active));
     assert_eq!(account(&after, "a").state, State::Draining);
     assert_eq!(account(&after, "b").state, State::Active);
-}
-
-#[test]
-fn the_environment_changes_nothing_that_exists() {
-    let mut before = imported(
-        &document(&[(Some("a"), "s1")]),
-        &Contents::default(),
-        Mode::Merge,
-    );
-    before.endpoints[0].base_url = BaseUrl::parse("http://elsewhere").unwrap();
-    before.credentials[0].state = State::Draining;
-    let mut boot = document(&[(None, "s1"), (None, "s2")]);
-    boot.endpoints[0].only_if_missing = true;
-    for entry in &mut boot.credentials {
-        entry.on_match = OnMatch::Keep;
-    }
-    let after = imported(&boot, &before, Mode::Merge);
-    assert_eq!(after.endpoints, before.endpoints);
-    assert_eq!(after.credentials[0], before.credentials[0]);
-    assert_eq!(&*by_secret(&after, "s2").name, "openai-1");
 }

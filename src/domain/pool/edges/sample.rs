@@ -42,6 +42,7 @@ pub(crate) fn credential(n: u128, account: u128, endpoint: u128) -> Credential {
             .unwrap()
             .0,
         fingerprint: [u8::try_from(n).unwrap(); 32],
+        origin: crate::domain::pool::Origin::Operator,
         accounts: vec![AccountId::from_u128(account)],
         endpoints: vec![EndpointId::from_u128(endpoint)],
         models: None,
