@@ -136,6 +136,7 @@ CREATE TABLE admin_tokens (
 ) STRICT;
 
 -- The request log. Its ids ascend, so inserts append; no second index, since an insert must be cheap.
+-- Nor a list of values in a CHECK: for more than two, SQLite builds a temporary index at every row.
 -- Rows outlive the keys, accounts, credentials and endpoints that they name, hence no foreign keys.
 CREATE TABLE requests (
     id                  BLOB    PRIMARY KEY CHECK (length(id) = 16),
@@ -144,14 +145,16 @@ CREATE TABLE requests (
     account_id          BLOB,
     credential_id       BLOB,
     endpoint_id         BLOB,
-    protocol            TEXT    CHECK (protocol IN ('openai', 'openai.videos', 'anthropic', 'gemini', 'fal.queue')),
+    protocol            TEXT    CHECK (protocol = 'openai' OR protocol = 'openai.videos' OR protocol = 'anthropic'
+                                       OR protocol = 'gemini' OR protocol = 'fal.queue'),
     method              TEXT    NOT NULL,
     path                TEXT    NOT NULL,
     model               TEXT,
     upstream_model      TEXT,
     status              INTEGER,
     reason              TEXT,
-    outcome             TEXT    NOT NULL CHECK (outcome IN ('ok', 'refused', 'failed', 'broken', 'client_gone')),
+    outcome             TEXT    NOT NULL CHECK (outcome = 'ok' OR outcome = 'refused' OR outcome = 'failed'
+                                                OR outcome = 'broken' OR outcome = 'client_gone'),
     attempts            INTEGER NOT NULL,
     request_bytes       INTEGER NOT NULL,
     response_bytes      INTEGER NOT NULL,

@@ -53,12 +53,12 @@ pub(super) fn insertion(tx: &Connection) -> Result<CachedStatement<'_>, StoreErr
 /// Inserts a row.
 pub(super) fn insert(statement: &mut CachedStatement<'_>, e: &Entry) -> Result<(), StoreError> {
     statement.execute(params![
-        Bits(e.id.as_u128()),
+        e.id.as_u128().to_be_bytes(),
         e.started_at,
-        e.key.map(|id| Bits(id.as_u128())),
-        e.account.map(|id| Bits(id.as_u128())),
-        e.credential.map(|id| Bits(id.as_u128())),
-        e.endpoint.map(|id| Bits(id.as_u128())),
+        e.key.map(|id| id.as_u128().to_be_bytes()),
+        e.account.map(|id| id.as_u128().to_be_bytes()),
+        e.credential.map(|id| id.as_u128().to_be_bytes()),
+        e.endpoint.map(|id| id.as_u128().to_be_bytes()),
         e.protocol.map(Protocol::name),
         &*e.method,
         &*e.path,

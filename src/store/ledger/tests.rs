@@ -164,3 +164,20 @@ async fn nothing_at_the_start_reads_the_log() {
     let store = Store::open(&path).unwrap();
     assert_eq!(store.pool().await.unwrap().version, 1);
 }
+
+#[tokio::test]
+async fn a_row_costs_no_temporary_table() {
+    let bench = bench();
+    let opcodes = bench.store.read(|conn| {
+        let sql = format!(
+            "EXPLAIN {}",
+            insertion(conn)?.expanded_sql().unwrap_or_default()
+        );
+        let mut statement = conn.prepare(&sql)?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(1))?;
+        Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
+    });
+    let opcodes = opcodes.await.unwrap();
+    assert!(opcodes.iter().any(|o| o == "IdxInsert"), "{opcodes:?}");
+    assert!(!opcodes.iter().any(|o| o == "OpenEphemeral"), "{opcodes:?}");
+}
