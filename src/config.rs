@@ -3,14 +3,18 @@
 //! Invariant: every mistake is reported, not only the first, each on one line that names the
 //! variable, the fault and what is accepted; no line ever shows a secret.
 use crate::{
+    access,
     document::from_environment,
     domain::{
-        pool::document::Document,
+        pool::{BaseUrl, document::Document},
         settings::{Layer, TABLE},
     },
+    peer::TrustedProxies,
     telemetry::log::Format,
 };
-use std::{collections::BTreeMap, ffi::OsString, net::SocketAddr, path::PathBuf, str::FromStr};
+use std::{
+    collections::BTreeMap, ffi::OsString, fmt, net::SocketAddr, path::PathBuf, str::FromStr,
+};
 use tracing_subscriber::EnvFilter;
 
 /// What the environment says, checked.
@@ -32,6 +36,28 @@ pub struct Boot {
     pub settings: Layer,
     /// What the upstream secrets of the environment stand for, if there are any.
     pub upstream_keys: Option<Document>,
+    /// The operator's first password; ignored once one is set.
+    pub admin_password: Option<Password>,
+    /// Proxies whose word on addresses and TLS is taken.
+    pub trusted_proxies: TrustedProxies,
+    /// Where people and clients reach this instance.
+    pub public_url: Option<BaseUrl>,
+}
+
+/// A password that may be taken; shows itself to nobody who formats it.
+pub struct Password(Box<str>);
+
+impl Password {
+    /// The password itself, for hashing.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(…)")
+    }
 }
 
 /// The default of `FAIRLANE_LISTEN`.
@@ -54,7 +80,10 @@ const KEY_VARIABLES: [(&str, &str); 4] = [
 ];
 
 /// Every variable that is not a setting.
-const OTHER_VARIABLES: [&str; 7] = [
+const OTHER_VARIABLES: [&str; 10] = [
+    "FAIRLANE_ADMIN_PASSWORD",
+    "FAIRLANE_TRUSTED_PROXIES",
+    "FAIRLANE_PUBLIC_URL",
     "FAIRLANE_LISTEN",
     "FAIRLANE_ADMIN_LISTEN",
     "FAIRLANE_DB",
@@ -91,6 +120,9 @@ impl Boot {
             tls: reader.tls(),
             settings: reader.settings(),
             upstream_keys: reader.upstream_keys(),
+            admin_password: reader.admin_password(),
+            trusted_proxies: reader.trusted_proxies(),
+            public_url: reader.public_url(),
         };
         reader.unknown();
         if reader.mistakes.is_empty() {
@@ -219,6 +251,47 @@ impl Reader {
         Some(document)
     }
 
+    fn admin_password(&mut self) -> Option<Password> {
+        const NAME: &str = "FAIRLANE_ADMIN_PASSWORD";
+        let text = self.vars.remove(NAME)?;
+        match access::check_password(&text) {
+            Ok(()) => Some(Password(text.into())),
+            Err(error) => {
+                let accepted = format!(
+                    "{} characters or more, at most {} bytes",
+                    access::MIN_CHARACTERS,
+                    access::MAX_BYTES
+                );
+                self.mistake(NAME, &error.to_string(), &accepted);
+                None
+            }
+        }
+    }
+
+    fn trusted_proxies(&mut self) -> TrustedProxies {
+        const NAME: &str = "FAIRLANE_TRUSTED_PROXIES";
+        let text = self.vars.remove(NAME).unwrap_or_default();
+        TrustedProxies::parse(&text).unwrap_or_else(|part| {
+            let accepted = "networks or addresses separated by commas, such as 10.0.0.0/8, ::1";
+            let fault = format!("\"{part}\" is neither a network nor an address");
+            self.mistake(NAME, &fault, accepted);
+            TrustedProxies::default()
+        })
+    }
+
+    fn public_url(&mut self) -> Option<BaseUrl> {
+        const NAME: &str = "FAIRLANE_PUBLIC_URL";
+        let text = self.vars.remove(NAME)?;
+        match BaseUrl::parse(&text) {
+            Ok(url) => Some(url),
+            Err(error) => {
+                let accepted = "an address such as https://fairlane.example.com";
+                self.mistake(NAME, &format!("\"{text}\" {error}"), accepted);
+                None
+            }
+        }
+    }
+
     /// Whatever is left is not known; a slip of the pen must not silently change nothing.
     fn unknown(&mut self) {
         let known = || {
@@ -271,6 +344,22 @@ mod tests {
                 "FAIRLANE_TLS_KEY: is not set, but FAIRLANE_TLS_CERT is; accepted: both or neither",
                 "FAIRLANE_ACCOUNT_STREAM_LIMIT: \"many\" is not accepted; accepted: a whole number from 0 to 100000",
                 "FAIRLANE_ACCOUNT_STREAM_LIMITS: is not a variable of fairlane; did you mean FAIRLANE_ACCOUNT_STREAM_LIMIT?",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_concerns_the_dashboard_is_checked() {
+        check(
+            &[
+                ("FAIRLANE_ADMIN_PASSWORD", "geheim"),
+                ("FAIRLANE_TRUSTED_PROXIES", "10.0.0.0/8, proxy"),
+                ("FAIRLANE_PUBLIC_URL", "lane.example.com"),
+            ],
+            &[
+                "FAIRLANE_ADMIN_PASSWORD: is too short; at least 10 characters are needed; accepted: 10 characters or more, at most 1024 bytes",
+                "FAIRLANE_TRUSTED_PROXIES: \"proxy\" is neither a network nor an address; accepted: networks or addresses separated by commas, such as 10.0.0.0/8, ::1",
+                "FAIRLANE_PUBLIC_URL: \"lane.example.com\" must begin with https:// or http://; accepted: an address such as https://fairlane.example.com",
             ],
         );
     }

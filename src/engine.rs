@@ -7,3 +7,4 @@ pub mod configuration;
 pub mod dispatch;
 pub mod live;
 pub mod payload;
+pub mod probe;

@@ -8,6 +8,7 @@
 //!
 //! A request flows [`gateway`] -> [`protocol`] (route, peek) -> [`engine`] (admission asks
 //! [`domain`]) -> [`upstream`] -> [`gateway`] (relay, settle).
+pub mod access;
 pub mod api;
 pub mod app;
 pub mod blocking;
@@ -21,6 +22,7 @@ pub mod domain;
 pub mod engine;
 pub mod entropy;
 pub mod gateway;
+pub mod peer;
 pub mod ports;
 pub mod protocol;
 pub mod reload;

@@ -10,7 +10,9 @@ pub mod credentials;
 pub mod endpoints;
 pub mod keys;
 pub mod ledger;
+pub mod operator;
 pub mod pool;
+pub mod sessions;
 pub mod settings;
 pub mod tokens;
 

@@ -1,6 +1,6 @@
 //! `fairlane admin …`: recovery and automation from the shell, on a stopped or a running instance.
 use crate::{
-    clock,
+    access, clock,
     config::Boot,
     digest,
     domain::{
@@ -9,8 +9,10 @@ use crate::{
         secret::Secret,
     },
     entropy,
-    store::{Store, keys, tokens},
+    store::{Store, keys, operator, tokens},
 };
+use anyhow::Context as _;
+use std::io::Read as _;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -18,6 +20,8 @@ pub(super) enum Command {
     CreateToken(Named),
     /// Make a client key, and print it.
     CreateKey(Named),
+    /// Give the dashboard a new password, print it, and end every session.
+    ResetPassword(Reset),
 }
 
 #[derive(Debug, clap::Args)]
@@ -27,14 +31,24 @@ pub(super) struct Named {
     name: String,
 }
 
+#[derive(Debug, clap::Args)]
+pub(super) struct Reset {
+    /// Read the password from standard input instead of making one; print nothing.
+    #[arg(long)]
+    stdin: bool,
+}
+
 pub(super) fn run(boot: &Boot, command: Command) -> anyhow::Result<()> {
     let store = Store::open(&boot.db)?;
-    let secret = match command {
-        Command::CreateToken(named) => create_token(&store, &named.name)?,
-        Command::CreateKey(named) => create_key(&store, &named.name)?,
+    let printed = match command {
+        Command::CreateToken(named) => Some(create_token(&store, &named.name)?),
+        Command::CreateKey(named) => Some(create_key(&store, &named.name)?),
+        Command::ResetPassword(reset) => reset_password(&store, &reset)?,
     };
     store.close();
-    println!("{secret}");
+    if let Some(secret) = printed {
+        println!("{secret}");
+    }
     Ok(())
 }
 
@@ -45,6 +59,31 @@ fn checked(name: &str) -> anyhow::Result<String> {
         "--name: is empty; give it a name to be known by"
     );
     Ok(name.to_owned())
+}
+
+/// Gives back the password if it was made here.
+fn reset_password(store: &Store, reset: &Reset) -> anyhow::Result<Option<String>> {
+    let password = if reset.stdin {
+        password_from_stdin()?
+    } else {
+        entropy::secret("")
+    };
+    let hash = access::hash_blocking(&password)?;
+    store.write_blocking(move |tx| operator::set_password_hash(tx, &hash))?;
+    Ok((!reset.stdin).then_some(password))
+}
+
+/// One line; a line end at its end does not belong to it.
+fn password_from_stdin() -> anyhow::Result<String> {
+    let limit = u64::try_from(access::MAX_BYTES + 2)?;
+    let mut text = String::new();
+    let input = std::io::stdin().lock();
+    input
+        .take(limit)
+        .read_to_string(&mut text)
+        .context("standard input could not be read as UTF-8")?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
 fn create_token(store: &Store, name: &str) -> anyhow::Result<String> {

@@ -85,6 +85,11 @@ id!(
     "req_"
 );
 id!(
+    /// A session of the operator.
+    SessionId,
+    "ses_"
+);
+id!(
     /// An admin token.
     TokenId,
     "tok_"

@@ -39,6 +39,8 @@ pub enum Name {
     StageTrace,
     /// How long requests in flight may go on after a stop was asked for, in seconds.
     ShutdownGraceSeconds,
+    /// How long a login lasts, in hours.
+    SessionTtlHours,
 }
 
 /// What kind of value a setting has, and which values are accepted.
@@ -169,6 +171,8 @@ pub const TABLE: &[Declaration] = &[
         "Whether every stage of every request is logged."),
     row(Name::ShutdownGraceSeconds, "shutdown_grace_seconds", int(30, 0, 3600), Group::Operation,
         "How long requests in flight may go on after a stop was asked for."),
+    row(Name::SessionTtlHours, "session_ttl_hours", int(24, 1, 720), Group::Operation,
+        "How long a login to the dashboard lasts."),
 ];
 
 /// Why a value is not accepted; the text says what is.

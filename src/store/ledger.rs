@@ -156,9 +156,7 @@ fn from_row(row: &Row<'_>) -> Result<Entry, StoreError> {
         status: row.get(11)?,
         // A reason that another version knew has no meaning here; the row's status still has.
         reason: text(12)?.and_then(|code| Reason::from_code(&code)),
-        outcome: Outcome::from_name(&outcome).ok_or_else(|| {
-            StoreError::inconsistent("requests", format!("unknown outcome {outcome:?}"))
-        })?,
+        outcome: outcome_from(&outcome)?,
         attempts: row.get(14)?,
         request_bytes: number(15)?.unwrap_or(0),
         response_bytes: number(16)?.unwrap_or(0),
@@ -174,11 +172,51 @@ fn from_row(row: &Row<'_>) -> Result<Entry, StoreError> {
     })
 }
 
+/// How many requests began in one minute and ended in one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// The minute, counted since 1970.
+    pub minute: i64,
+    /// How they ended.
+    pub outcome: Outcome,
+    /// How many.
+    pub count: u64,
+}
+
+/// The requests that began at or after `since_ms` and have ended, by minute and outcome, oldest
+/// first.
+pub fn tallies(conn: &Connection, since_ms: i64) -> Result<Vec<Tally>, StoreError> {
+    let mut statement = conn.prepare_cached(
+        "SELECT started_at / 60000 AS minute, outcome, count(*)
+         FROM requests WHERE id >= ?1 AND started_at >= ?2
+         GROUP BY minute, outcome ORDER BY minute",
+    )?;
+    let mut rows = statement.query(params![first_id(since_ms), since_ms])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let outcome: String = row.get(1)?;
+        found.push(Tally {
+            minute: row.get(0)?,
+            outcome: outcome_from(&outcome)?,
+            count: u64::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
+        });
+    }
+    Ok(found)
+}
+
+fn outcome_from(name: &str) -> Result<Outcome, StoreError> {
+    Outcome::from_name(name)
+        .ok_or_else(|| StoreError::inconsistent("requests", format!("unknown outcome {name:?}")))
+}
+
+/// The lowest id of that moment: the first 48 bits of a `UUIDv7` are its milliseconds.
+fn first_id(unix_ms: i64) -> Bits {
+    Bits(u128::try_from(unix_ms).unwrap_or(0) << 80)
+}
+
 /// Removes some of the oldest rows whose request began before `before_ms`; says how many.
 fn prune_some(tx: &Connection, before_ms: i64) -> Result<u32, StoreError> {
-    // The first 48 bits of a UUIDv7 are its milliseconds.
-    let millis = u128::try_from(before_ms).unwrap_or(0);
-    let first_kept = Bits(millis << 80);
+    let first_kept = first_id(before_ms);
     let mut statement = tx.prepare_cached(
         "DELETE FROM requests
          WHERE id IN (SELECT id FROM requests WHERE id < ?1 ORDER BY id LIMIT ?2)",
@@ -196,6 +234,11 @@ impl Store {
     /// The row of that request.
     pub async fn request(&self, id: RequestId) -> Result<Option<Entry>, StoreError> {
         self.read(move |conn| request(conn, id)).await
+    }
+
+    /// The requests that began at or after `since_ms` and have ended, by minute and outcome.
+    pub async fn tallies(&self, since_ms: i64) -> Result<Vec<Tally>, StoreError> {
+        self.read(move |conn| tallies(conn, since_ms)).await
     }
 
     /// Removes the rows of requests that began before `before_ms`, a few at a time, so that no

@@ -6,10 +6,16 @@ use super::error::Refusal;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Every step, in order: file name and text. The version of a database is how many it has.
-const STEPS: &[(&str, &str)] = &[(
-    "0001_init.sql",
-    include_str!("../../migrations/0001_init.sql"),
-)];
+const STEPS: &[(&str, &str)] = &[
+    (
+        "0001_init.sql",
+        include_str!("../../migrations/0001_init.sql"),
+    ),
+    (
+        "0002_operator.sql",
+        include_str!("../../migrations/0002_operator.sql"),
+    ),
+];
 
 /// The newest version that this program knows.
 pub(super) fn known_version() -> i64 {
