@@ -1,8 +1,8 @@
 //! The admin API: what operators' programs call, and what says how the process is.
 //!
-//! Invariants: nothing under the prefix `/api/admin` is answered without a known admin token, not
-//! even that a path is unknown; a change is in force when its answer arrives; secrets go in and,
-//! but for those that were minted by that very call, never come out.
+//! Invariants: nothing under the prefix `/api/admin` is answered without a known admin token or the
+//! cookie of a session, not even that a path is unknown; a change is in force when its answer
+//! arrives; secrets go in and, but for those that were minted by that very call, never come out.
 mod accounts;
 mod concurrency;
 mod credentials;
@@ -24,7 +24,10 @@ mod schema;
 mod settings;
 mod tokens;
 
-use crate::{engine::live::Registry, reload::Reload, store::Store, telemetry::metrics::Metrics};
+use crate::{
+    access::Access, engine::live::Registry, reload::Reload, store::Store,
+    telemetry::metrics::Metrics,
+};
 use axum::{
     Router, middleware,
     response::{IntoResponse as _, Response},
@@ -50,6 +53,7 @@ struct Shared {
     metrics: Metrics,
     live: Registry,
     readiness: Readiness,
+    access: Access,
     tokens: guard::Tokens,
     probe: readiness::Probe,
 }
@@ -61,6 +65,7 @@ impl State {
         reload: Reload,
         (metrics, live): (Metrics, Registry),
         readiness: Readiness,
+        access: Access,
     ) -> Self {
         Self(Arc::new(Shared {
             store,
@@ -68,6 +73,7 @@ impl State {
             metrics,
             live,
             readiness,
+            access,
             tokens: guard::Tokens::default(),
             probe: readiness::Probe::default(),
         }))
@@ -91,6 +97,10 @@ impl State {
 
     fn readiness(&self) -> &Readiness {
         &self.0.readiness
+    }
+
+    fn access(&self) -> &Access {
+        &self.0.access
     }
 
     fn tokens(&self) -> &guard::Tokens {

@@ -1,9 +1,10 @@
 //! The composition root: builds, wires, starts, drains and stops. Only this module names every
 //! adapter.
 use crate::{
+    access::Access,
     api,
     config::Boot,
-    crypto,
+    crypto, dashboard,
     domain::{
         ledger::Entry,
         pool::{
@@ -13,6 +14,7 @@ use crate::{
         settings::Name,
     },
     gateway::{Elsewhere, Gateway, Reply, server},
+    peer::Peer,
     ports::{Ledger, Upstream},
     reload::Reload,
     store::{Claim, Store},
@@ -21,7 +23,7 @@ use crate::{
     upstream::Client,
 };
 use anyhow::Context as _;
-use axum::Router;
+use axum::{Router, extract::ConnectInfo};
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
@@ -41,6 +43,8 @@ pub struct App {
     pub address: SocketAddr,
     /// Where dashboard, admin API and metrics are, if not there.
     pub admin_address: Option<SocketAddr>,
+    /// What lets somebody elsewhere set the first password; `None` if there is one already.
+    pub setup_token: Option<String>,
     gateway: Gateway,
     store: Store,
     workers: Arc<server::Workers>,
@@ -73,18 +77,23 @@ impl App {
         let reload = Reload::first(&store, boot.settings.clone())?;
         let gateway = gateway(&store, &reload);
         let readiness = api::Readiness::default();
+        let (access, setup_token) = access(boot, &store, &reload).await?;
         let state = api::State::new(
             store.clone(),
             reload.clone(),
             (gateway.metrics.clone(), gateway.live.clone()),
             readiness.clone(),
+            access.clone(),
         );
+        let listener = listen(boot.listen).await?;
+        let address = listener.local_addr()?;
+        let pages = pages(boot, (&store, &reload), &gateway, (&access, address))?;
         let (stop, stopped) = watch::channel(false);
         let mut accepting = Vec::new();
         let (elsewhere, admin_address) = match boot.admin_listen {
-            None => (api::router(state), None),
+            None => (api::router(state).fallback_service(pages), None),
             Some(address) => {
-                let router = api::own_listener(state.clone());
+                let router = api::own_listener(state.clone()).fallback_service(pages);
                 let (bound, task) = serve_admin(address, router, stopped.clone()).await?;
                 accepting.push(task);
                 (api::health(state), Some(bound))
@@ -96,8 +105,6 @@ impl App {
             elsewhere: hand_over(elsewhere),
             tls: tls.map(|(c, k)| crypto::acceptor(c, k)).transpose()?,
         };
-        let listener = listen(boot.listen).await?;
-        let address = listener.local_addr()?;
         let workers = Arc::new(server::Workers::start(cores(), &plan, &Clients)?);
         accepting.push(accept(&workers, listener, stopped));
         let background = vec![
@@ -107,6 +114,7 @@ impl App {
         Ok(Self {
             address,
             admin_address,
+            setup_token,
             gateway,
             store,
             workers,
@@ -187,6 +195,47 @@ impl App {
     }
 }
 
+/// Who may operate, and what lets somebody elsewhere set the first password.
+async fn access(
+    boot: &Boot,
+    store: &Store,
+    reload: &Reload,
+) -> anyhow::Result<(Access, Option<String>)> {
+    let access = Access::new(
+        store.clone(),
+        reload.clone(),
+        boot.trusted_proxies.clone(),
+        boot.public_url.clone(),
+    );
+    if let Some(password) = &boot.admin_password {
+        access.set_first_password(password.expose()).await?;
+    }
+    let setup_token = access.offer_set_up().await?;
+    Ok((access, setup_token))
+}
+
+/// The dashboard, for the listener that it is on.
+fn pages(
+    boot: &Boot,
+    (store, reload): (&Store, &Reload),
+    gateway: &Gateway,
+    (access, address): (&Access, SocketAddr),
+) -> anyhow::Result<Router> {
+    let parts = dashboard::Parts {
+        store: store.clone(),
+        reload: reload.clone(),
+        live: gateway.live.clone(),
+        access: access.clone(),
+        upstream: Arc::new(Client::default()),
+        clients: dashboard::Clients {
+            address,
+            is_tls: boot.tls.is_some(),
+            is_shared: boot.admin_listen.is_none(),
+        },
+    };
+    Ok(dashboard::router(dashboard::State::new(parts)?))
+}
+
 fn gateway(store: &Store, reload: &Reload) -> Gateway {
     let metrics = Metrics::default();
     let observed = metrics.clone();
@@ -232,13 +281,25 @@ async fn serve_admin(
 ) -> anyhow::Result<(SocketAddr, JoinHandle<()>)> {
     let listener = listen(address).await?;
     let bound = listener.local_addr()?;
+    let router = router.layer(axum::middleware::map_request(name_peer));
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
     let task = tasks::spawn("admin listener", async move {
-        let serving = axum::serve(listener, router).with_graceful_shutdown(stopping(stopped));
+        let serving = axum::serve(listener, service).with_graceful_shutdown(stopping(stopped));
         if let Err(error) = serving.await {
             tracing::error!(%error, "the admin listener ended");
         }
     });
     Ok((bound, task))
+}
+
+/// Says who is there, as the main listener does.
+async fn name_peer(
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    mut request: axum::extract::Request,
+) -> axum::extract::Request {
+    let is_tls = false;
+    request.extensions_mut().insert(Peer { address, is_tls });
+    request
 }
 
 /// Runs the admin side's router on the runtime that is current now, whichever thread asks.

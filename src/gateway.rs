@@ -28,6 +28,7 @@ use crate::{
         live::{Desk, Registry},
         payload::{BUDGET_BYTES, Budget},
     },
+    peer::Peer,
     ports::{Ledger, Upstream},
     protocol::route::is_data_plane,
     telemetry::metrics::Metrics,
@@ -65,7 +66,7 @@ impl Gateway {
     }
 }
 
-/// What answers requests that are not for the data plane.
+/// What answers requests that are not for the data plane; each has its [`Peer`] as an extension.
 pub type Elsewhere = Arc<
     dyn Fn(Request<Incoming>) -> Pin<Box<dyn Future<Output = Response<Reply>> + Send>>
         + Send
@@ -96,8 +97,13 @@ impl Door {
     }
 
     /// Answers one request.
-    pub async fn handle(self: Arc<Self>, request: Request<Incoming>) -> Response<Reply> {
+    pub async fn handle(
+        self: Arc<Self>,
+        mut request: Request<Incoming>,
+        peer: Peer,
+    ) -> Response<Reply> {
         if !is_data_plane(request.uri().path()) {
+            request.extensions_mut().insert(peer);
             return (self.elsewhere)(request).await;
         }
         let (parts, body) = request.into_parts();

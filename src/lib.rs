@@ -2,7 +2,8 @@
 //!
 //! Four rings. [`domain`] decides and knows neither time nor wire; [`protocol`] knows the wire
 //! shapes, purely; [`engine`] waits on behalf of the domain; the adapters talk: [`upstream`] to
-//! providers, [`gateway`] to API clients, [`api`] to operators' programs, [`store`] to the disk.
+//! providers, [`gateway`] to API clients, [`api`] to operators' programs, [`dashboard`] to operators
+//! themselves, [`store`] to the disk. [`access`] decides who is an operator, for both.
 //! Only [`app`] names them all. Arrows point inwards, and adapters never import one another:
 //! `tests/architecture.rs` holds the source to it.
 //!
@@ -16,6 +17,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod crypto;
+pub mod dashboard;
 pub mod digest;
 pub mod document;
 pub mod domain;

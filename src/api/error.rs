@@ -33,6 +33,8 @@ macro_rules! codes {
 codes! {
     /// No admin token, or none that is known.
     AuthRequired = "AUTH_REQUIRED", UNAUTHORIZED;
+    /// Another site may have made the browser send it.
+    CrossSite = "CROSS_SITE", FORBIDDEN;
     /// No such path, or nothing of that id.
     NotFound = "NOT_FOUND", NOT_FOUND;
     /// The path exists, but not for this method.

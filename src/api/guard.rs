@@ -1,7 +1,8 @@
-//! The one guard in front of the admin API: a call goes through with a known admin token, or not
-//! at all.
+//! The one guard in front of the admin API: a call goes through with a known admin token, with the
+//! cookie of a session, or not at all.
 //!
-//! Invariant: secrets are compared as hashes and in constant time; a token that was removed is
+//! Invariant: a call that another site may have made a browser send never goes through on the
+//! strength of a cookie; secrets are compared as hashes and in constant time; a token that was removed is
 //! refused as soon as that removal is in force.
 use super::{
     State,
@@ -17,7 +18,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, Method, header};
 use std::sync::{Arc, Mutex, PoisonError};
 use subtle::{Choice, ConstantTimeEq as _};
 
@@ -56,14 +57,14 @@ impl Tokens {
     }
 }
 
-/// Lets a call through if it bears a known token. What comes back is never kept by anybody on
+/// Lets a call through if it bears a known token or a session. What comes back is never kept by anybody on
 /// the way, since it may hold a secret that is shown once.
 pub(super) async fn guard(
     extract::State(state): extract::State<State>,
     request: Request,
     next: Next,
 ) -> Response {
-    if let Err(refused) = check(&state, request.headers()).await {
+    if let Err(refused) = check(&state, request.method(), request.headers()).await {
         return refused.into_response();
     }
     let mut response = next.run(request).await;
@@ -74,23 +75,42 @@ pub(super) async fn guard(
     response
 }
 
-async fn check(state: &State, headers: &HeaderMap) -> Result<(), ApiError> {
-    let refused = || {
-        ApiError::new(
-            Code::AuthRequired,
-            "this needs the header Authorization: Bearer with an admin token",
-        )
+async fn check(state: &State, method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
+    let is_known = match bearer(headers) {
+        Some(token) => is_token(state, token).await?,
+        None => is_session(state, method, headers).await?,
     };
-    let presented = digest::sha256(bearer(headers).ok_or_else(refused)?);
+    if is_known {
+        Ok(())
+    } else {
+        Err(ApiError::new(
+            Code::AuthRequired,
+            "this needs the header Authorization: Bearer with an admin token, or a login",
+        ))
+    }
+}
+
+async fn is_token(state: &State, token: &[u8]) -> Result<bool, ApiError> {
+    let presented = digest::sha256(token);
     let hashes = state.tokens().hashes(state.store(), state.reload()).await?;
     let is_known = hashes.iter().fold(Choice::from(0), |found, hash| {
         found | hash.ct_eq(&presented)
     });
-    if bool::from(is_known) {
-        Ok(())
-    } else {
-        Err(refused())
+    Ok(bool::from(is_known))
+}
+
+async fn is_session(state: &State, method: &Method, headers: &HeaderMap) -> Result<bool, ApiError> {
+    let access = state.access();
+    if access.session(headers).await?.is_none() {
+        return Ok(false);
     }
+    if access.is_forged(method, headers) {
+        return Err(ApiError::new(
+            Code::CrossSite,
+            "the browser says that another site sent this; programs use an admin token instead of a login",
+        ));
+    }
+    Ok(true)
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {

@@ -8,12 +8,14 @@ mod settings;
 
 use super::*;
 use crate::{
+    access::{Login, SetUp},
     digest,
     domain::{
         ids::TokenId,
         pool::Pool,
         settings::{Layer, Name, Value as Setting},
     },
+    peer::{Sender, TrustedProxies},
     store::tokens::AdminToken,
 };
 use axum::body::{Body, to_bytes};
@@ -76,8 +78,14 @@ async fn empty(environment: Layer) -> Bench {
     let reload = Reload::first(&store, environment).unwrap();
     let (readiness, live) = (Readiness::default(), Registry::default());
     let metrics = (Metrics::default(), live.clone());
+    let access = Access::new(
+        store.clone(),
+        reload.clone(),
+        TrustedProxies::default(),
+        None,
+    );
     Bench {
-        state: State::new(store, reload, metrics, readiness.clone()),
+        state: State::new(store, reload, metrics, readiness.clone(), access),
         readiness,
         live,
         _dir: dir,

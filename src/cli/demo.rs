@@ -1,6 +1,7 @@
 //! `fairlane demo`: the whole appliance on a throw-away database, with a simulated provider, a pool
 //! shaped like a real one, client keys, and a paced mix of interactive and bursty traffic.
 use crate::{
+    access,
     app::App,
     config::Boot,
     document::read_json,
@@ -10,7 +11,7 @@ use crate::{
         CHAT_MODEL, Config, Sim, SimHandle,
         traffic::{Profile, Traffic, TrafficHandle},
     },
-    store::Store,
+    store::{Store, operator},
     telemetry::log,
 };
 use anyhow::Context as _;
@@ -46,6 +47,9 @@ const CLIENTS: [(&str, Profile); 4] = [
     ("nightly", Profile::Batch),
 ];
 
+/// Length of the dashboard's password.
+const PASSWORD_CHARACTERS: usize = 12;
+
 /// Streams per account, small enough that a volley of the agents fills them.
 const STREAM_LIMIT: u32 = 4;
 
@@ -61,8 +65,8 @@ async fn demo(mut boot: Boot, arguments: &Arguments) -> anyhow::Result<()> {
     let keys = Keys::new();
     boot.db = dir.path().join("demo.db");
     boot.listen = arguments.listen;
-    let (db, document, admin) = (boot.db.clone(), pool(&sim, &keys), keys.admin.clone());
-    crate::blocking::run(move || fill(&db, &document, &admin))
+    let (db, document, secrets) = (boot.db.clone(), pool(&sim, &keys), keys.clone());
+    crate::blocking::run(move || fill(&db, &document, &secrets))
         .await
         .context("the throw-away database could not be filled")??;
     let app = App::start(&boot).await.with_context(|| {
@@ -85,10 +89,13 @@ async fn demo(mut boot: Boot, arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The secrets of the demo's keys: yours, those of the traffic, and one for the admin API.
+/// The secrets of the demo: yours, those of the traffic, one for the admin API, and the dashboard's
+/// password.
+#[derive(Clone)]
 struct Keys {
     yours: String,
     admin: String,
+    password: String,
     clients: Vec<String>,
 }
 
@@ -98,6 +105,7 @@ impl Keys {
         Self {
             yours: key(),
             admin: entropy::secret(entropy::ADMIN_TOKEN),
+            password: short_password(),
             clients: CLIENTS.iter().map(|_| key()).collect(),
         }
     }
@@ -109,6 +117,14 @@ impl Keys {
         };
         CLIENTS.iter().zip(secrets).map(row).collect()
     }
+}
+
+/// Short enough to be typed: it guards a throw-away instance.
+fn short_password() -> String {
+    entropy::secret("")
+        .chars()
+        .take(PASSWORD_CHARACTERS)
+        .collect()
 }
 
 /// A pool shaped like a real one: three accounts, one of them with two credentials, one that only
@@ -133,12 +149,14 @@ fn pool(sim: &SimHandle, keys: &Keys) -> Value {
     })
 }
 
-fn fill(db: &Path, document: &Value, admin: &str) -> anyhow::Result<()> {
+fn fill(db: &Path, document: &Value, secrets: &Keys) -> anyhow::Result<()> {
     let document = read_json(document.to_string().as_bytes())
         .map_err(crate::store::pool::ImportError::Mistakes)?;
     let store = Store::open(db)?;
     store.import_blocking(document, Mode::Merge)?;
-    super::admin::store_token(&store, "demo", admin)?;
+    super::admin::store_token(&store, "demo", &secrets.admin)?;
+    let hash = access::hash_blocking(&secrets.password)?;
+    store.write_blocking(move |tx| operator::set_password_hash(tx, &hash))?;
     store.close();
     Ok(())
 }
@@ -147,7 +165,8 @@ fn introduce(base_url: &str, keys: &Keys) {
     println!(
         "fairlane demo: a throw-away instance in front of a simulated provider
 
-  address      {base_url}
+  dashboard    {base_url}/
+  password     {password}
   client key   {yours}
   admin token  {admin}
 
@@ -163,6 +182,7 @@ Ctrl-C ends it, and the database with it.
 ",
         yours = keys.yours,
         admin = keys.admin,
+        password = keys.password,
     );
 }
 

@@ -20,6 +20,18 @@ pub(super) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
         .build()
 }
 
+/// What a newcomer has to do next.
+fn invitation(dashboard: &str, token: &str) -> String {
+    format!(
+        "
+  Set fairlane up in the browser: {dashboard}
+  On this machine that is all. From elsewhere it asks for this token, once:
+
+  {token}
+"
+    )
+}
+
 async fn serve(boot: Boot) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -27,8 +39,16 @@ async fn serve(boot: Boot) -> anyhow::Result<()> {
     let scheme = if boot.tls.is_some() { "https" } else { "http" };
     let db = boot.db.display();
     tracing::info!(address = %format!("{scheme}://{}", app.address), %db, "fairlane is ready");
+    let dashboard = app.admin_address.map_or_else(
+        || format!("{scheme}://{}/", app.address),
+        |address| format!("http://{address}/"),
+    );
+    if let Some(token) = &app.setup_token {
+        // Not to the log: it is kept, and the token is a secret.
+        eprintln!("{}", invitation(&dashboard, token));
+    }
     if let Some(address) = app.admin_address {
-        tracing::info!(address = %format!("http://{address}"), "admin API and metrics");
+        tracing::info!(address = %format!("http://{address}"), "dashboard, admin API and metrics");
     }
     tokio::select! {
         _ = interrupt.recv() => (),

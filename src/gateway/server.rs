@@ -4,7 +4,7 @@
 //! on one core; they share admission and configuration only. One task accepts for all of them and
 //! deals connections out in turn, which keeps the threads equally busy whatever the kernel does.
 use super::{Door, Gateway, opening::Opening};
-use crate::{gateway::Elsewhere, ports::Upstream, tasks};
+use crate::{gateway::Elsewhere, peer::Peer, ports::Upstream, tasks};
 use http::Request;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
@@ -196,11 +196,20 @@ async fn serve(
             return;
         }
     };
+    let address = match stream.peer_addr() {
+        Ok(address) => address,
+        Err(error) => {
+            tracing::debug!(%error, "a connection went before it was served");
+            return;
+        }
+    };
+    let is_tls = tls.is_some();
+    let peer = Peer { address, is_tls };
     match tls {
-        None => speak(door, stream, stopped).await,
+        None => speak(door, stream, peer, stopped).await,
         // In a box: a connection without TLS need not keep room for one with it.
         Some(tls) => match tokio::time::timeout(HEAD_WITHIN, Box::pin(tls.accept(stream))).await {
-            Ok(Ok(stream)) => Box::pin(speak(door, stream, stopped)).await,
+            Ok(Ok(stream)) => Box::pin(speak(door, stream, peer, stopped)).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         },
@@ -212,13 +221,13 @@ fn prepare(connection: StdStream) -> io::Result<TcpStream> {
     TcpStream::from_std(connection)
 }
 
-async fn speak<S>(door: Arc<Door>, stream: S, mut stopped: watch::Receiver<bool>)
+async fn speak<S>(door: Arc<Door>, stream: S, peer: Peer, mut stopped: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(move |request: Request<Incoming>| {
         let door = Arc::clone(&door);
-        async move { Ok::<_, Infallible>(door.handle(request).await) }
+        async move { Ok::<_, Infallible>(door.handle(request, peer).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder

@@ -139,7 +139,11 @@ impl World {
 
     /// Sends a request on a connection of its own.
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Response<Incoming> {
-        let io = TokioIo::new(self.raw().await);
+        Self::send_at(self.address(), request).await
+    }
+
+    async fn send_at(address: SocketAddr, request: Request<Full<Bytes>>) -> Response<Incoming> {
+        let io = TokioIo::new(TcpStream::connect(address).await.unwrap());
         let (mut sender, connection) = http1::handshake(io).await.unwrap();
         fairlane::tasks::spawn("client", async move {
             // How it ended shows in the answer.
@@ -150,7 +154,16 @@ impl World {
 
     /// Sends a request and reads the whole answer.
     pub(crate) async fn answer(&self, request: Request<Full<Bytes>>) -> Answer {
-        let (head, body) = self.send(request).await.into_parts();
+        self.answer_at(self.address(), request).await
+    }
+
+    /// The same at another of its listeners.
+    pub(crate) async fn answer_at(
+        &self,
+        address: SocketAddr,
+        request: Request<Full<Bytes>>,
+    ) -> Answer {
+        let (head, body) = Self::send_at(address, request).await.into_parts();
         Answer {
             status: head.status,
             headers: head.headers,

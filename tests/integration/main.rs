@@ -7,6 +7,7 @@
 mod breaks;
 mod byte_exact;
 mod cors;
+mod dashboard;
 mod encodings;
 mod faults;
 mod hand;

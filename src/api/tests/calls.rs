@@ -376,3 +376,50 @@ async fn query_parameters_that_mean_nothing_are_refused() {
         bench.refused(("GET", &path), &Value::Null, expect).await;
     }
 }
+
+/// A session of the operator, as the header Cookie.
+async fn log_in(bench: &Bench) -> String {
+    let local = Sender {
+        address: [127, 0, 0, 1].into(),
+        is_tls: false,
+        is_local: true,
+    };
+    let access = bench.state.access();
+    let done = access.set_up(&local, "", "a password of tests", "").await;
+    assert!(matches!(done, Ok(SetUp::Done(_))), "{done:?}");
+    let opened = access.log_in(&local, "a password of tests", "").await;
+    match opened {
+        Ok(Login::Opened(secret)) => format!("{}={secret}", crate::access::COOKIE),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn with_cookie(bench: &Bench, method: &str, cookie: &str, extra: (&str, &str)) -> u16 {
+    let path = format!("{PREFIX}/accounts");
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::COOKIE, cookie)
+        .header(header::HOST, "lane:8080")
+        .header(extra.0, extra.1);
+    let request = request.body(Body::from(r#"{"name":"a"}"#)).unwrap();
+    let answer = bench.through(router(bench.state.clone()), request).await;
+    answer.status.as_u16()
+}
+
+#[tokio::test]
+async fn a_session_opens_the_api_but_not_for_pages_of_other_sites() {
+    let bench = empty(Layer::default()).await;
+    let cookie = log_in(&bench).await;
+    let nothing = ("x-nothing", "");
+    assert_eq!(with_cookie(&bench, "GET", &cookie, nothing).await, 200);
+    assert_eq!(
+        with_cookie(&bench, "GET", "fairlane_session=x", nothing).await,
+        401
+    );
+    assert_eq!(with_cookie(&bench, "POST", &cookie, nothing).await, 403);
+    let other = ("origin", "http://evil.example");
+    assert_eq!(with_cookie(&bench, "POST", &cookie, other).await, 403);
+    let own = ("origin", "http://lane:8080");
+    assert_eq!(with_cookie(&bench, "POST", &cookie, own).await, 201);
+}

@@ -53,7 +53,11 @@ fn door(takes: Duration) -> Arc<Door> {
 async fn check(words: &str, takes: Duration) -> (String, Duration) {
     let (mut client, stream) = tokio::io::duplex(4096);
     let (_stop, stopped) = watch::channel(false);
-    tasks::spawn("connection", speak(door(takes), stream, stopped));
+    let peer = Peer {
+        address: ([127, 0, 0, 1], 1).into(),
+        is_tls: false,
+    };
+    tasks::spawn("connection", speak(door(takes), stream, peer, stopped));
     let begun = Instant::now();
     client.write_all(words.as_bytes()).await.unwrap();
     let mut got = String::new();

@@ -1,0 +1,43 @@
+overview-title = 개요
+attention-title = 확인 필요
+attention-none = 계정 { $accounts }개 중 { $active }개가 작업을 받고 있습니다.
+attention-waiting = { $count ->
+    [0] 대기 중인 요청이 없습니다.
+   *[other] 요청 { $count }건이 대기 중입니다.
+}
+attention-more = 외 { $count }건
+attention-disk = 데이터베이스에 쓸 수 없습니다. 요청은 계속 처리되지만 변경 사항과 요청 로그는 저장되지 않습니다.
+attention-no-account = 아직 계정이 없어 요청을 처리할 수 없습니다.
+attention-add-account = 계정 추가
+attention-no-key = 아직 클라이언트 키가 없어 클라이언트가 접속할 수 없습니다.
+attention-add-key = 키 만들기
+attention-credential-auth = 공급자가 { $name } 자격 증명을 거부했습니다.
+attention-credential-billing = { $name } 자격 증명이 비활성 상태입니다. 공급자가 요금을 청구하지 못했습니다.
+attention-account-auth = 공급자가 { $name } 계정을 거부했습니다.
+attention-account-billing = { $name } 계정이 비활성 상태입니다. 공급자가 요금을 청구하지 못했습니다.
+attention-nothing-takes-work = 작업을 받는 계정이 없어 모든 요청이 거부됩니다.
+attention-open = 클라이언트 키가 필요하지 않으므로 이 주소에 접속할 수 있는 사람은 누구나 요청을 보낼 수 있습니다.
+now-title = 현재
+tile-in-flight = 진행 중인 스트림
+tile-reserve = 계정당 예비 슬롯: { $count }
+tile-waiting = 대기 중
+tile-waiting-help = 빈 슬롯을 기다리는 요청
+tile-requests = 처리 중인 요청
+tile-requests-help = 모든 종류와 단계 포함
+tile-accounts = 작업을 받는 계정
+tile-keys = 클라이언트 키 { $count }개
+recent-title = 최근 { $minutes }분
+recent-none = 이 기간에 끝난 요청이 없습니다.
+recent-not-kept = 요청 로그를 보관하지 않으므로 집계할 수 없습니다.
+recent-ok = 정상 { $count }건
+recent-refused = fairlane이 거부 { $count }건
+recent-failed = 업스트림 실패 { $count }건
+recent-left = 클라이언트 이탈 { $count }건
+recent-chart = 분당 요청: 총 { $total }건, 최대 분당 { $top }건
+recent-top = 최대 분당 { $top }건
+recent-table = 분과 결과별 요청
+column-minute = 시각
+column-ok = 정상
+column-refused = 거부
+column-failed = 실패
+column-left = 이탈

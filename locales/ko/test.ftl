@@ -1,0 +1,23 @@
+# 엔드포인트와 자격 증명 테스트 결과.
+test-button = 연결 테스트
+test-called = 호출한 주소
+test-status = 상태
+test-no-status = 없음
+test-took = 걸린 시간
+test-message = 메시지
+test-may-save = 그래도 저장할 수 있습니다.
+test-works = 정상입니다. 모델 { $count }개가 조회되었습니다.
+test-secret-refused = 공급자가 키를 거부했습니다.
+test-secret-refused-cure = 키가 온전한지, 폐기되지 않았는지, 이 공급자의 키인지 확인하십시오.
+test-wrong-address = 이 주소는 해당 API처럼 응답하지 않습니다.
+test-wrong-address-cure = 위 주소를 공급자 문서와 비교하십시오.
+test-limited = 공급자가 지금 이 계정을 제한하고 있습니다.
+test-limited-cure = 키는 유효합니다. 제한이 끝날 때까지 요청이 대기합니다.
+test-upstream-trouble = 공급자 쪽에 문제가 있습니다.
+test-upstream-trouble-cure = 1분 뒤에 다시 시도하십시오.
+test-refused = 공급자가 호출을 거부했습니다.
+test-refused-cure = 이유는 위 메시지에 있습니다.
+test-unreachable = 연결할 수 없습니다.
+test-unreachable-cure = 호스트 이름과 포트, 이 서버에서 접속할 수 있는지 확인하십시오.
+test-too-slow = 제시간에 응답이 없습니다.
+test-too-slow-cure = 다시 시도하십시오. 계속되면 방화벽이 연결을 막고 있을 수 있습니다.

@@ -1,0 +1,43 @@
+overview-title = 概览
+attention-title = 需要处理
+attention-none = { $accounts } 个账号中有 { $active } 个可接收请求。
+attention-waiting = { $count ->
+    [0] 没有排队的请求。
+   *[other] { $count } 个请求排队中。
+}
+attention-more = 另有 { $count } 条
+attention-disk = 数据库无法写入。请求仍在处理，但更改和请求日志不会保存。
+attention-no-account = 还没有账号，无法处理请求。
+attention-add-account = 添加账号
+attention-no-key = 还没有客户端密钥，客户端无法接入。
+attention-add-key = 创建密钥
+attention-credential-auth = 凭证 { $name } 被提供商拒绝。
+attention-credential-billing = 凭证 { $name } 已停用：提供商无法计费。
+attention-account-auth = 账号 { $name } 被提供商拒绝。
+attention-account-billing = 账号 { $name } 已停用：提供商无法计费。
+attention-nothing-takes-work = 没有账号接收请求：所有请求都会被拒绝。
+attention-open = 未要求客户端密钥，任何能访问此地址的人都可以发送请求。
+now-title = 当前
+tile-in-flight = 进行中的流
+tile-reserve = 每个账号的预留槽位：{ $count }
+tile-waiting = 排队中
+tile-waiting-help = 等待空闲槽位
+tile-requests = 处理中的请求
+tile-requests-help = 包含所有类型和阶段
+tile-accounts = 可接收请求的账号
+tile-keys = { $count } 个客户端密钥
+recent-title = 最近 { $minutes } 分钟
+recent-none = 此期间没有结束的请求。
+recent-not-kept = 未保留请求日志，无法统计。
+recent-ok = 成功 { $count } 次
+recent-refused = fairlane 拒绝 { $count } 次
+recent-failed = 上游失败 { $count } 次
+recent-left = 客户端离开 { $count } 次
+recent-chart = 每分钟请求数：共 { $total } 次，每分钟最多 { $top } 次
+recent-top = 每分钟最多 { $top } 次
+recent-table = 按分钟和结果统计的请求
+column-minute = 时间
+column-ok = 成功
+column-refused = 拒绝
+column-failed = 失败
+column-left = 离开

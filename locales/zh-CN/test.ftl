@@ -1,0 +1,23 @@
+# 端点与凭证的测试结果。
+test-button = 测试连接
+test-called = 调用地址
+test-status = 状态
+test-no-status = 无
+test-took = 用时
+test-message = 消息
+test-may-save = 仍然可以保存。
+test-works = 工作正常：列出了 { $count } 个模型。
+test-secret-refused = 提供商拒绝了此密钥。
+test-secret-refused-cure = 请检查密钥是否完整、未被吊销，并且属于此提供商。
+test-wrong-address = 此地址的回答不像这类 API。
+test-wrong-address-cure = 请将上面的地址与提供商文档对照。
+test-limited = 提供商目前对此账号限流。
+test-limited-cure = 密钥有效。请求会排队，直到限制解除。
+test-upstream-trouble = 提供商自身出现故障。
+test-upstream-trouble-cure = 请一分钟后重试。
+test-refused = 提供商拒绝了此次调用。
+test-refused-cure = 原因见上面的消息。
+test-unreachable = 无法建立连接。
+test-unreachable-cure = 请检查主机名、端口，以及此服务器能否访问该地址。
+test-too-slow = 未能及时得到回答。
+test-too-slow-cure = 请重试。如果依旧如此，连接可能被防火墙拦截。
