@@ -73,7 +73,7 @@
   const tick = () => {
     const live = part();
     if (!live) return;
-    if (document.hidden || live.contains(document.querySelector("[data-tick] details[open]"))) return next();
+    if (document.hidden) return next();
     htmx.trigger(live, "tick");
   };
   const failed = () => {
@@ -110,9 +110,15 @@
     }
     next();
   });
-  // A live part that failed must not be replaced by the error's text.
+  // A live part that failed must not be replaced by the error's text; what was unfolded stays so.
+  let unfolded = [];
   document.addEventListener("htmx:beforeSwap", (event) => {
-    if (isLive(event) && event.detail.xhr.status >= 400) event.detail.shouldSwap = false;
+    if (!isLive(event)) return;
+    if (event.detail.xhr.status >= 400) event.detail.shouldSwap = false;
+    unfolded = Array.from(document.querySelectorAll("[data-tick] details[open][id]"), (d) => d.id);
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
   });
   document.addEventListener("htmx:afterSwap", (event) => showCopyButtons(event.target));
   if (mark) {

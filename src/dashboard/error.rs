@@ -73,7 +73,7 @@ impl Trouble {
                 status,
                 HxRetarget("#problems".to_owned()),
                 HxReswap(SwapOption::InnerHtml),
-                render(&page.as_notice()),
+                render(&TroubleNotice { page: &page }),
             )
                 .into_response(),
         }
@@ -89,10 +89,17 @@ fn is_unavailable(error: &StoreError) -> bool {
 }
 
 #[derive(Template)]
-#[template(path = "error.html", blocks = ["notice"])]
+#[template(path = "error.html")]
 struct ErrorPage {
     shell: Shell,
     trouble: Trouble,
+}
+
+/// The same in a page that is open.
+#[derive(Template)]
+#[template(path = "components/trouble.html")]
+struct TroubleNotice<'a> {
+    page: &'a ErrorPage,
 }
 
 impl ErrorPage {
@@ -150,7 +157,9 @@ pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
         .into_iter()
         .map(|trouble| {
             let shell = shell.clone();
-            ("error", ErrorPage { shell, trouble }.render().unwrap())
+            let page = ErrorPage { shell, trouble };
+            TroubleNotice { page: &page }.render().unwrap();
+            ("error", page.render().unwrap())
         })
         .collect()
 }

@@ -108,3 +108,27 @@ async fn behind_a_trusted_proxy_that_speaks_tls_the_cookie_is_secure() {
     assert_eq!(sessions[0].address, "198.51.100.9");
     world.end().await;
 }
+
+#[tokio::test]
+async fn a_password_that_was_reset_from_the_shell_ends_every_session() {
+    let setup = Setup::default().env("FAIRLANE_ADMIN_PASSWORD", PASSWORD);
+    let world = setup.start().await;
+    let cookie = log_in(&world).await;
+    let reset = tokio::process::Command::new(env!("CARGO_BIN_EXE_fairlane"))
+        .args(["admin", "reset-password", "--db"])
+        .arg(world.db())
+        .output()
+        .await
+        .unwrap();
+    assert!(reset.status.success(), "{reset:?}");
+    let printed = String::from_utf8(reset.stdout).unwrap();
+    assert_eq!(get(&world, "/", &cookie).await.header("location"), "/login");
+    let try_it = async |password: &str| {
+        let form = format!("password={password}");
+        let request = browse(Method::POST, "/login", "", &form);
+        world.answer(request).await.status
+    };
+    assert_eq!(try_it(PASSWORD).await, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(try_it(printed.trim_end()).await, StatusCode::SEE_OTHER);
+    world.end().await;
+}

@@ -181,3 +181,26 @@ async fn a_row_costs_no_temporary_table() {
     assert!(opcodes.iter().any(|o| o == "IdxInsert"), "{opcodes:?}");
     assert!(!opcodes.iter().any(|o| o == "OpenEphemeral"), "{opcodes:?}");
 }
+
+#[tokio::test]
+async fn requests_are_counted_by_minute_and_outcome_from_a_moment_on() {
+    let bench = bench();
+    for (n, millis) in [59_999, 60_000, 60_002, 60_004, 120_001]
+        .into_iter()
+        .enumerate()
+    {
+        assert!(bench.store.try_log(Box::new(entry(millis, n as u128))));
+    }
+    bench.store.flush().await.unwrap();
+    let tallies = bench.store.tallies(60_000).await.unwrap();
+    let found: Vec<_> = tallies
+        .iter()
+        .map(|t| (t.minute, t.outcome, t.count))
+        .collect();
+    let expect = [
+        (1, Outcome::Ok, 1),
+        (1, Outcome::Refused, 2),
+        (2, Outcome::Ok, 1),
+    ];
+    assert_eq!(found, expect);
+}
