@@ -63,7 +63,7 @@ impl Trouble {
         }
         let status = self.status();
         let page = ErrorPage {
-            shell: shell.clone(),
+            shell: shell.without_query(),
             trouble: self,
         };
         match wants {

@@ -109,6 +109,16 @@ impl Shell {
         }
     }
 
+    /// The same for a page that is not there: whatever its address carries is nobody's filter, and
+    /// nothing of it needs to stand in a form.
+    pub(super) fn without_query(&self) -> Self {
+        let path = self.here.split('?').next().unwrap_or("/");
+        Self {
+            here: path.into(),
+            ..self.clone()
+        }
+    }
+
     /// The message of that key.
     pub(super) fn t(&self, key: &'static str) -> Message<'_> {
         self.locale.t(key)
