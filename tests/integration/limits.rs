@@ -182,7 +182,6 @@ async fn a_body_that_breaks_off_reaches_nobody() {
     stream.write_all(&request).await.unwrap();
     stream.shutdown().await.unwrap();
     drop(stream);
-    // The next request of the same worker threads is served after the broken one was let go.
     let reply = send(&world, SURFACES[0], 1000, false).await;
     assert_eq!(reply.status, 200);
     assert_eq!(world.sim.log().len(), 1);
