@@ -18,6 +18,7 @@ mod live;
 mod login;
 mod overview;
 mod preferences;
+mod requests;
 mod session;
 mod setup;
 mod shell;
@@ -131,6 +132,7 @@ fn pages() -> Router<State> {
         .route("/logout", post(login::log_out))
         .route("/preferences", post(preferences::change))
         .route("/assets/{version}/{file}", get(assets::serve))
+        .merge(requests::pages())
         .merge(setup::pages())
 }
 

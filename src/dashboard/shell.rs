@@ -75,7 +75,10 @@ const fn entry(
 
 /// The navigation: only pages that exist. Their order is Overview, Concurrency, Jobs; Pool, Keys;
 /// Requests, Usage; Playground, Settings, System, with a line above the first of each group.
-const NAVIGATION: &[Entry] = &[entry("/", "overview", "nav-overview", false)];
+const NAVIGATION: &[Entry] = &[
+    entry("/", "overview", "nav-overview", false),
+    entry("/requests", "requests", "nav-requests", true),
+];
 
 /// What a page is drawn into; templates call it `shell`.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 use super::super::{
     error,
     i18n::{I18n, LANGUAGES},
-    login, overview, setup,
+    login, overview, requests, setup,
     shell::{Shell, Theme},
     time::Zone,
 };
@@ -22,6 +22,7 @@ fn all(shell: &Shell) -> Vec<(&'static str, String)> {
     pages.extend(login::samples(shell));
     pages.extend(setup::samples(shell));
     pages.extend(overview::samples(shell));
+    pages.extend(requests::samples(shell));
     pages
 }
 
