@@ -20,6 +20,7 @@ mod overview;
 mod preferences;
 mod requests;
 mod session;
+mod settings;
 mod setup;
 mod shell;
 mod tested;
@@ -133,6 +134,8 @@ fn pages() -> Router<State> {
         .route("/preferences", post(preferences::change))
         .route("/assets/{version}/{file}", get(assets::serve))
         .merge(requests::pages())
+        .route("/settings", get(settings::show).post(settings::save))
+        .route("/settings/clear", post(settings::clear))
         .merge(setup::pages())
 }
 

@@ -3,6 +3,7 @@ skip-to-content = Skip to content
 navigation = Navigation
 menu = Menu
 nav-overview = Overview
+nav-settings = Settings
 log-out = Log out
 language = Language
 theme = Theme

@@ -3,6 +3,7 @@ skip-to-content = 본문으로 건너뛰기
 navigation = 탐색
 menu = 메뉴
 nav-overview = 개요
+nav-settings = 설정
 log-out = 로그아웃
 language = 언어
 theme = 테마

@@ -3,6 +3,7 @@ skip-to-content = 跳到正文
 navigation = 导航
 menu = 菜单
 nav-overview = 概览
+nav-settings = 设置
 log-out = 退出登录
 language = 语言
 theme = 主题

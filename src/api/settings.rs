@@ -15,7 +15,7 @@ use super::{
 use crate::{
     domain::{
         pool::document::Mistake,
-        settings::{self, Declaration, Group, Kind, Name, Settings, TABLE, ValueError},
+        settings::{self, Declaration, Kind, Name, Settings, TABLE, ValueError},
     },
     store::{StoreError, settings::Overrides},
 };
@@ -82,7 +82,7 @@ async fn change(
 ) -> Result<Json<Value>, ApiError> {
     let change = Change::read(&said)?;
     let stored = state.store().overrides().await?;
-    if !(0..=stored.version).contains(&change.version) {
+    if !stored.was_at(change.version) {
         let what = format!(
             "was never given out; the settings are at {}",
             stored.version
@@ -160,7 +160,8 @@ fn one(key: &str, value: &Value) -> Result<(Name, Option<settings::Value>), Stri
 fn check_locks(state: &State, change: &Change) -> Result<(), ApiError> {
     let environment = state.reload().configuration().environment();
     for (name, value) in &change.values {
-        let (Some(yours), Some(current)) = (value, environment.value(*name)) else {
+        let locked = environment.locks(*name, value.as_ref());
+        let (Some(yours), Some(current)) = (value, locked) else {
             continue;
         };
         let declaration = name.declaration();
@@ -215,7 +216,7 @@ fn row(declaration: &Declaration, settings: &Settings) -> Value {
         "env_name": declaration.env(),
         "default": plain(&declaration.default_value()),
         "is_locked": setting.environment.is_some(),
-        "group": group(declaration.group),
+        "group": declaration.group.name(),
         "kind": kind,
         "min": min,
         "max": max,
@@ -229,15 +230,5 @@ fn plain(value: &settings::Value) -> Value {
         settings::Value::Integer(n) => json!(n),
         settings::Value::Switch(b) => json!(b),
         settings::Value::Text(t) => json!(&**t),
-    }
-}
-
-const fn group(group: Group) -> &'static str {
-    match group {
-        Group::Capacity => "capacity",
-        Group::Routing => "routing",
-        Group::Timeouts => "timeouts",
-        Group::Clients => "clients",
-        Group::Operation => "operation",
     }
 }

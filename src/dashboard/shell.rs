@@ -78,6 +78,7 @@ const fn entry(
 const NAVIGATION: &[Entry] = &[
     entry("/", "overview", "nav-overview", false),
     entry("/requests", "requests", "nav-requests", true),
+    entry("/settings", "settings", "nav-settings", true),
 ];
 
 /// What a page is drawn into; templates call it `shell`.

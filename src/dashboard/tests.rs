@@ -1,6 +1,7 @@
 //! The dashboard driven through its router, as a browser without script would.
 mod pages;
 mod requests;
+mod settings;
 mod walk;
 
 use super::*;
@@ -83,9 +84,14 @@ impl Answer {
 }
 
 async fn bench() -> Bench {
+    bench_with(Layer::default()).await
+}
+
+/// The same where the environment states something.
+async fn bench_with(environment: Layer) -> Bench {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("f.db")).unwrap();
-    let reload = Reload::first(&store, Layer::default()).unwrap();
+    let reload = Reload::first(&store, environment).unwrap();
     let proxies = TrustedProxies::default();
     let public = BaseUrl::parse("https://lane.example.com").ok();
     let access = Access::new(store.clone(), reload.clone(), proxies, public);

@@ -96,6 +96,28 @@ pub enum Group {
     Operation,
 }
 
+impl Group {
+    /// Every group, in the order of the page.
+    pub const ALL: [Self; 5] = [
+        Self::Capacity,
+        Self::Routing,
+        Self::Timeouts,
+        Self::Clients,
+        Self::Operation,
+    ];
+
+    /// The word in API and pages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Capacity => "capacity",
+            Self::Routing => "routing",
+            Self::Timeouts => "timeouts",
+            Self::Clients => "clients",
+            Self::Operation => "operation",
+        }
+    }
+}
+
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Declaration {
@@ -346,6 +368,12 @@ impl Layer {
     /// What this layer says of `name`.
     pub fn value(&self, name: Name) -> Option<&Value> {
         self.0.get(name as usize).and_then(Option::as_ref)
+    }
+
+    /// What this layer, as the environment, holds against a change of `name`: what it states can be
+    /// cleared, but not set.
+    pub fn locks(&self, name: Name, change: Option<&Value>) -> Option<&Value> {
+        change.and(self.value(name))
     }
 
     /// Says `value` of `name`, or with `None` nothing any more.

@@ -30,6 +30,11 @@ pub struct Overrides {
 }
 
 impl Overrides {
+    /// Whether that version was ever given out, so that a change can stand on it.
+    pub fn was_at(&self, version: i64) -> bool {
+        (0..=self.version).contains(&version)
+    }
+
     /// The overrides as a layer, and the rows that this program does not accept.
     pub fn layer(&self) -> (Layer, Vec<&Override>) {
         let mut layer = Layer::default();

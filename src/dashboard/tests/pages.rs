@@ -2,7 +2,7 @@
 use super::super::{
     error,
     i18n::{I18n, LANGUAGES},
-    login, overview, requests, setup,
+    login, overview, requests, settings, setup,
     shell::{Shell, Theme},
     time::Zone,
 };
@@ -23,6 +23,7 @@ fn all(shell: &Shell) -> Vec<(&'static str, String)> {
     pages.extend(setup::samples(shell));
     pages.extend(overview::samples(shell));
     pages.extend(requests::samples(shell));
+    pages.extend(settings::samples(shell));
     pages
 }
 
