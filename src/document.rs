@@ -7,6 +7,7 @@ mod date;
 mod entries;
 mod fields;
 mod list;
+pub mod single;
 mod write;
 
 use crate::domain::pool::document::{Coverage, Covers, Document, Mistake};

@@ -8,19 +8,10 @@ use super::{
     },
 };
 use crate::{
-    domain::{
-        ids::AccountId,
-        pool::{
-            self, Account,
-            document::{Change, Document, Plan},
-            edges::Contents,
-        },
-        secret::Secret,
-    },
+    domain::{ids::AccountId, pool::Account},
     store::{Store, StoreError},
 };
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 const SCOPE: Type = Type::Words(&["account", "credential"]);
 const LIMIT: (Type, Type) = (NULLABLE_INTEGER, NULLABLE_INTEGER);
@@ -36,9 +27,6 @@ pub(super) fn schemas() -> Vec<Schema> {
 }
 
 impl Noun for Account {
-    type Id = AccountId;
-    const KIND: &'static str = "account";
-    const LIST: &'static str = "accounts";
     const SCHEMA: &'static str = "Account";
     #[rustfmt::skip]
     const FIELDS: &'static [Field] = &[
@@ -55,18 +43,6 @@ impl Noun for Account {
         Field::read("made_for", NULLABLE_TEXT, "The credential that it was made for, where that one named no account."),
     ];
 
-    fn id(&self) -> AccountId {
-        self.id
-    }
-
-    fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    fn state(&self) -> Option<pool::State> {
-        Some(self.state)
-    }
-
     fn show(&self) -> Value {
         let (state, disabled_reason) = state_fields(self.state);
         json!({
@@ -82,27 +58,6 @@ impl Noun for Account {
             "disabled_reason": disabled_reason,
             "made_for": self.made_for.map(|id| id.to_string()),
         })
-    }
-
-    fn all(contents: &Contents) -> impl Iterator<Item = &Self> {
-        contents.accounts.iter()
-    }
-
-    fn find_mut(contents: &mut Contents, id: AccountId) -> Option<&mut Self> {
-        contents.accounts.iter_mut().find(|a| a.id == id)
-    }
-
-    fn call(&mut self, name: Arc<str>) {
-        self.name = name;
-    }
-
-    fn changes(plan: &mut Plan) -> &mut [Change<Self>] {
-        &mut plan.accounts
-    }
-
-    fn stated(document: &Document) -> (Option<Arc<str>>, Option<&Secret>) {
-        let entry = document.accounts.first();
-        (entry.map(|e| Arc::clone(&e.name)), None)
     }
 
     async fn read_all(store: &Store) -> Result<Vec<Self>, StoreError> {

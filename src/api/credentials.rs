@@ -13,20 +13,11 @@ use super::{
     },
 };
 use crate::{
-    domain::{
-        ids::CredentialId,
-        pool::{
-            self, Credential,
-            document::{Change, Document, Plan, Tools},
-            edges::Contents,
-        },
-        secret::Secret,
-    },
+    domain::{ids::CredentialId, pool::Credential},
     store::{Store, StoreError},
 };
 use axum::extract;
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
 
 const LIMIT: (Type, Type) = (NULLABLE_INTEGER, NULLABLE_INTEGER);
 
@@ -78,9 +69,6 @@ pub(super) fn only_secret(said: &Map<String, Value>) -> Result<Option<&Value>, A
 }
 
 impl Noun for Credential {
-    type Id = CredentialId;
-    const KIND: &'static str = "credential";
-    const LIST: &'static str = "credentials";
     const SCHEMA: &'static str = "Credential";
     #[rustfmt::skip]
     const FIELDS: &'static [Field] = &[
@@ -99,18 +87,6 @@ impl Noun for Credential {
         Field::read("disabled_reason", DISABLED_REASON, "Who or what disabled it."),
     ];
 
-    fn id(&self) -> CredentialId {
-        self.id
-    }
-
-    fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    fn state(&self) -> Option<pool::State> {
-        Some(self.state)
-    }
-
     fn show(&self) -> Value {
         let (state, disabled_reason) = state_fields(self.state);
         json!({
@@ -127,41 +103,6 @@ impl Noun for Credential {
             "state": state,
             "disabled_reason": disabled_reason,
         })
-    }
-
-    fn all(contents: &Contents) -> impl Iterator<Item = &Self> {
-        contents.credentials.iter()
-    }
-
-    fn find_mut(contents: &mut Contents, id: CredentialId) -> Option<&mut Self> {
-        contents.credentials.iter_mut().find(|c| c.id == id)
-    }
-
-    fn call(&mut self, name: Arc<str>) {
-        self.name = name;
-        // Only names that a person gave match an entry with another secret.
-        self.is_named = true;
-    }
-
-    fn settle(&mut self, before: &Self) {
-        self.is_named = before.is_named;
-    }
-
-    fn changes(plan: &mut Plan) -> &mut [Change<Self>] {
-        &mut plan.credentials
-    }
-
-    fn stated(document: &Document) -> (Option<Arc<str>>, Option<&Secret>) {
-        let entry = document.credentials.first();
-        (
-            entry.and_then(|e| e.name.clone()),
-            entry.and_then(|e| e.secret.as_ref()),
-        )
-    }
-
-    fn holder<'a>(contents: &'a Contents, tools: &Tools<'_>, secret: &Secret) -> Option<&'a Self> {
-        let print = (tools.fingerprint)(secret.expose());
-        contents.credentials.iter().find(|c| c.fingerprint == print)
     }
 
     async fn read_all(store: &Store) -> Result<Vec<Self>, StoreError> {

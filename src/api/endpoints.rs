@@ -9,19 +9,10 @@ use super::{
     },
 };
 use crate::{
-    domain::{
-        ids::EndpointId,
-        pool::{
-            self, Endpoint,
-            document::{Change, Document, Plan},
-            edges::Contents,
-        },
-        secret::Secret,
-    },
+    domain::{ids::EndpointId, pool::Endpoint},
     store::{Store, StoreError},
 };
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 pub(super) fn routes() -> Vec<Route> {
     let mut routes = noun::routes::<Endpoint>();
@@ -34,9 +25,6 @@ pub(super) fn schemas() -> Vec<Schema> {
 }
 
 impl Noun for Endpoint {
-    type Id = EndpointId;
-    const KIND: &'static str = "endpoint";
-    const LIST: &'static str = "endpoints";
     const SCHEMA: &'static str = "Endpoint";
     #[rustfmt::skip]
     const FIELDS: &'static [Field] = &[
@@ -50,18 +38,6 @@ impl Noun for Endpoint {
         Field::both("state", (STATE, STATE), "Whether it takes new work."),
         Field::read("disabled_reason", DISABLED_REASON, "Who or what disabled it."),
     ];
-
-    fn id(&self) -> EndpointId {
-        self.id
-    }
-
-    fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    fn state(&self) -> Option<pool::State> {
-        Some(self.state)
-    }
 
     fn show(&self) -> Value {
         let (state, disabled_reason) = state_fields(self.state);
@@ -80,27 +56,6 @@ impl Noun for Endpoint {
             "state": state,
             "disabled_reason": disabled_reason,
         })
-    }
-
-    fn all(contents: &Contents) -> impl Iterator<Item = &Self> {
-        contents.endpoints.iter()
-    }
-
-    fn find_mut(contents: &mut Contents, id: EndpointId) -> Option<&mut Self> {
-        contents.endpoints.iter_mut().find(|e| e.id == id)
-    }
-
-    fn call(&mut self, name: Arc<str>) {
-        self.name = name;
-    }
-
-    fn changes(plan: &mut Plan) -> &mut [Change<Self>] {
-        &mut plan.endpoints
-    }
-
-    fn stated(document: &Document) -> (Option<Arc<str>>, Option<&Secret>) {
-        let entry = document.endpoints.first();
-        (entry.map(|e| Arc::clone(&e.name)), None)
     }
 
     async fn read_all(store: &Store) -> Result<Vec<Self>, StoreError> {

@@ -16,11 +16,7 @@ use crate::{
     document,
     domain::{
         ids::KeyId,
-        pool::{
-            self, ClientKey,
-            document::{Change, Document, Plan, Tools, Warning},
-            edges::Contents,
-        },
+        pool::{ClientKey, document::Warning},
         secret::Secret,
     },
     entropy,
@@ -32,7 +28,6 @@ use axum::{
 };
 use http::StatusCode;
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
 
 /// What stands beside a key whose secret was just made.
 const SHOWN_ONCE: &[Field] = &[
@@ -118,9 +113,6 @@ fn with_secret(key: &ClientKey, given: &Value, warnings: &[Warning]) -> Value {
 }
 
 impl Noun for ClientKey {
-    type Id = KeyId;
-    const KIND: &'static str = "key";
-    const LIST: &'static str = "keys";
     const SCHEMA: &'static str = "Key";
     const HAS_STATE: bool = false;
     #[rustfmt::skip]
@@ -135,18 +127,6 @@ impl Noun for ClientKey {
         Field::both("expires_at", (Nullable(&Time), MOMENT_INPUT), "When it ends; null means never."),
     ];
 
-    fn id(&self) -> KeyId {
-        self.id
-    }
-
-    fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    fn state(&self) -> Option<pool::State> {
-        None
-    }
-
     fn show(&self) -> Value {
         let models = self.models.as_ref();
         let models: Option<Vec<&str>> = models.map(|list| list.iter().map(|m| &**m).collect());
@@ -159,36 +139,6 @@ impl Noun for ClientKey {
             "models": models,
             "expires_at": self.expires_at.map(document::format_millis),
         })
-    }
-
-    fn all(contents: &Contents) -> impl Iterator<Item = &Self> {
-        contents.keys.iter().map(|key| &**key)
-    }
-
-    fn find_mut(contents: &mut Contents, id: KeyId) -> Option<&mut Self> {
-        let key = contents.keys.iter_mut().find(|k| k.id == id);
-        key.map(Arc::make_mut)
-    }
-
-    fn call(&mut self, name: Arc<str>) {
-        self.name = name;
-    }
-
-    fn changes(plan: &mut Plan) -> &mut [Change<Self>] {
-        &mut plan.keys
-    }
-
-    fn stated(document: &Document) -> (Option<Arc<str>>, Option<&Secret>) {
-        let entry = document.keys.first();
-        (
-            entry.map(|e| Arc::clone(&e.name)),
-            entry.and_then(|e| e.secret.as_ref()),
-        )
-    }
-
-    fn holder<'a>(contents: &'a Contents, tools: &Tools<'_>, secret: &Secret) -> Option<&'a Self> {
-        let hash = (tools.hash_key)(secret.expose());
-        Self::all(contents).find(|key| key.hash == hash)
     }
 
     async fn read_all(store: &Store) -> Result<Vec<Self>, StoreError> {

@@ -10,14 +10,8 @@ use super::{
     schema::{self, Field, Type},
 };
 use crate::{
-    domain::{
-        pool::{
-            self,
-            document::{Change, Document, Plan, Tools, Warning},
-            edges::Contents,
-        },
-        secret::Secret,
-    },
+    document::single::Thing,
+    domain::pool::{self, document::Warning},
     store::{Store, StoreError},
 };
 use axum::{
@@ -26,16 +20,10 @@ use axum::{
 };
 use http::StatusCode;
 use serde_json::{Map, Value, json};
-use std::{fmt::Display, future::Future, str::FromStr, sync::Arc};
+use std::{fmt::Display, future::Future};
 
-/// A kind of thing in the pool.
-pub(super) trait Noun: Clone + PartialEq + Send + Sync + 'static {
-    /// Its id.
-    type Id: Copy + Ord + Display + FromStr + Send + Sync + 'static;
-    /// What one is called in messages.
-    const KIND: &'static str;
-    /// What many are called, in paths and in the pool document.
-    const LIST: &'static str;
+/// A kind of thing in the pool, as the API shows it.
+pub(super) trait Noun: Thing {
     /// The name of its schema.
     const SCHEMA: &'static str;
     /// Whether it can be drained and disabled.
@@ -43,34 +31,8 @@ pub(super) trait Noun: Clone + PartialEq + Send + Sync + 'static {
     /// Its fields.
     const FIELDS: &'static [Field];
 
-    /// Its id.
-    fn id(&self) -> Self::Id;
-    /// Its name.
-    fn name(&self) -> &Arc<str>;
-    /// Whether it takes work, for things that have a state.
-    fn state(&self) -> Option<pool::State>;
     /// It as the API shows it, without its secret.
     fn show(&self) -> Value;
-    /// Every one of them.
-    fn all(contents: &Contents) -> impl Iterator<Item = &Self>;
-    /// The one of that id, to be prepared for a plan.
-    fn find_mut(contents: &mut Contents, id: Self::Id) -> Option<&mut Self>;
-    /// Gives it a name that a plan matches it by.
-    fn call(&mut self, name: Arc<str>);
-    /// Takes back what [`call`](Self::call) did beyond the name, where the name did not change.
-    fn settle(&mut self, _before: &Self) {}
-    /// What a plan does to each of them.
-    fn changes(plan: &mut Plan) -> &mut [Change<Self>];
-    /// Name and secret that the one entry of a document states.
-    fn stated(document: &Document) -> (Option<Arc<str>>, Option<&Secret>);
-    /// Whoever has that secret.
-    fn holder<'a>(
-        _contents: &'a Contents,
-        _tools: &Tools<'_>,
-        _secret: &Secret,
-    ) -> Option<&'a Self> {
-        None
-    }
     /// Reads every one of them.
     fn read_all(store: &Store) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
     /// Reads one of them.
