@@ -17,6 +17,7 @@ mod i18n;
 mod live;
 mod login;
 mod overview;
+mod pool;
 mod preferences;
 mod requests;
 mod session;
@@ -136,6 +137,7 @@ fn pages() -> Router<State> {
         .merge(requests::pages())
         .route("/settings", get(settings::show).post(settings::save))
         .route("/settings/clear", post(settings::clear))
+        .merge(pool::pages())
         .merge(setup::pages())
 }
 

@@ -17,6 +17,7 @@ use super::{
 use crate::{domain::pool::Pool, store::StoreError};
 use axum::{Router, extract, response::Response, routing::get};
 
+pub(super) use self::account::secret_fault;
 pub use self::snippets::Clients;
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ pub fn plan_one<N: Thing>(
         Which::New => None,
         Which::Stored(id) => {
             let stored = N::all(existing).find(|thing| thing.id() == id).cloned();
-            Some(stored.ok_or_else(|| Refusal::Missing)?)
+            Some(stored.ok_or(Refusal::Missing)?)
         }
     };
     name_references(&mut said, existing);

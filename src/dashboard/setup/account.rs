@@ -176,7 +176,7 @@ fn check(shell: &Shell, typed: &Typed, preset: &'static ProviderPreset) -> Resul
     }
 }
 
-fn secret_fault(shell: &Shell, error: SecretError) -> String {
+pub(in crate::dashboard) fn secret_fault(shell: &Shell, error: SecretError) -> String {
     match error {
         SecretError::Empty => shell.t("secret-empty"),
         SecretError::Unsendable { position, .. } => {

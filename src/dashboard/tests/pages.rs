@@ -2,7 +2,7 @@
 use super::super::{
     error,
     i18n::{I18n, LANGUAGES},
-    login, overview, requests, settings, setup,
+    login, overview, pool, requests, settings, setup,
     shell::{Shell, Theme},
     time::Zone,
 };
@@ -24,6 +24,7 @@ fn all(shell: &Shell) -> Vec<(&'static str, String)> {
     pages.extend(overview::samples(shell));
     pages.extend(requests::samples(shell));
     pages.extend(settings::samples(shell));
+    pages.extend(pool::samples(shell));
     pages
 }
 

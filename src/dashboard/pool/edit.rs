@@ -1,0 +1,334 @@
+//! The forms for one account, credential or endpoint.
+use super::{Sort, change_any, find, number, typed::Typed};
+use crate::{
+    dashboard::{
+        State,
+        error::Trouble,
+        form::{Faults, Form},
+        session::{Operator, go},
+        setup::secret_fault,
+        shell::{Shell, render},
+        wants::Wants,
+    },
+    document::single::{Refusal, Thing},
+    domain::{
+        pool::{
+            BaseUrl,
+            document::Mistake,
+            edges::Contents,
+            presets::{self, PRESETS, ProviderPreset},
+        },
+        protocol::Protocol,
+        secret::Secret,
+        settings::{Kind, Name, Settings},
+    },
+    engine::probe,
+};
+use askama::Template;
+use axum::{
+    extract::{self, Path, Query},
+    response::{IntoResponse as _, Response},
+};
+use http::StatusCode;
+
+/// The id of what does not exist yet, in addresses.
+const NEW: &str = "new";
+
+type Pairs = Vec<(String, String)>;
+
+/// One thing that can be ticked.
+struct Choice {
+    word: String,
+    title: String,
+    is_chosen: bool,
+}
+
+#[derive(Template)]
+#[template(path = "pool/edit.html")]
+struct EditPage {
+    shell: Shell,
+    sort: Sort,
+    id: String,
+    typed: Typed,
+    faults: Faults,
+    heading: String,
+    accounts: Vec<Choice>,
+    endpoints: Vec<Choice>,
+    protocols: Vec<Choice>,
+    /// What the limits inherit.
+    inherits: [String; 2],
+    called: String,
+}
+
+impl EditPage {
+    fn new(
+        shell: Shell,
+        (sort, id): (Sort, String),
+        typed: Typed,
+        contents: &Contents,
+        settings: &Settings,
+    ) -> Self {
+        let inherits = [Name::AccountStreamLimit, Name::AccountCreateLimit];
+        Self {
+            heading: heading(&shell, sort, &id),
+            accounts: choices("accounts", &typed, &contents.accounts),
+            endpoints: choices("endpoints", &typed, &contents.endpoints),
+            protocols: protocols(&typed),
+            inherits: inherits.map(|name| inherit(&shell, settings, name)),
+            called: address(&typed),
+            faults: Faults::default(),
+            shell,
+            sort,
+            id,
+            typed,
+        }
+    }
+
+    fn is_new(&self) -> bool {
+        self.id == NEW
+    }
+
+    fn path(&self) -> String {
+        format!("/pool/{}/{}", self.sort.list(), self.id)
+    }
+
+    #[expect(clippy::unused_self, reason = "templates can only call methods")]
+    fn presets(&self) -> impl Iterator<Item = &'static ProviderPreset> {
+        PRESETS.iter().filter(|preset| preset.base_url.is_some())
+    }
+}
+
+fn heading(shell: &Shell, sort: Sort, id: &str) -> String {
+    match (sort, id == NEW) {
+        (Sort::Account, true) => shell.t("pool-add-account"),
+        (Sort::Account, false) => shell.t("pool-edit-account"),
+        (Sort::Credential, true) => shell.t("pool-add-credential"),
+        (Sort::Credential, false) => shell.t("pool-edit-credential"),
+        (Sort::Endpoint, true) => shell.t("pool-add-endpoint"),
+        (Sort::Endpoint, false) => shell.t("pool-edit-endpoint"),
+    }
+    .to_string()
+}
+
+fn choices<T: Thing>(key: &str, typed: &Typed, things: &[T]) -> Vec<Choice> {
+    let choice = |thing: &T| Choice {
+        word: thing.id().to_string(),
+        title: thing.name().to_string(),
+        is_chosen: typed.has(key, &thing.id().to_string()),
+    };
+    things.iter().map(choice).collect()
+}
+
+fn protocols(typed: &Typed) -> Vec<Choice> {
+    let choice = |protocol: Protocol| Choice {
+        word: protocol.name().to_owned(),
+        title: protocol.name().to_owned(),
+        is_chosen: typed.has("protocols", protocol.name()),
+    };
+    Protocol::ALL.into_iter().map(choice).collect()
+}
+
+fn inherit(shell: &Shell, settings: &Settings, name: Name) -> String {
+    let value = number(shell, settings.integer(name));
+    let source = settings.setting(name).source.name();
+    let help = shell.t("pool-limit-help").text("value", value);
+    help.text("source", source).to_string()
+}
+
+/// What will be called; empty while nothing whole is typed.
+fn address(typed: &Typed) -> String {
+    let protocol = typed
+        .all("protocols")
+        .into_iter()
+        .find_map(Protocol::from_name);
+    match (BaseUrl::parse(typed.get("base_url")), protocol) {
+        (Ok(url), Some(protocol)) => probe::address(&url, protocol),
+        _ => String::new(),
+    }
+}
+
+/// What a form begins with.
+fn beginning(sort: Sort, id: &str, asked: Typed, all: &Contents) -> Result<Typed, Trouble> {
+    if id != NEW {
+        return Ok(match sort {
+            Sort::Account => Typed::account(find(all, id)?),
+            Sort::Credential => Typed::credential(find(all, id)?),
+            Sort::Endpoint => Typed::endpoint(find(all, id)?),
+        });
+    }
+    let Some(preset) = presets::by_name(asked.get("preset")) else {
+        return Ok(asked);
+    };
+    let mut pairs = vec![
+        ("name".to_owned(), preset.name.to_owned()),
+        (
+            "base_url".to_owned(),
+            preset.base_url.unwrap_or_default().to_owned(),
+        ),
+    ];
+    let protocols = preset.protocols.iter();
+    pairs.extend(protocols.map(|p| ("protocols".to_owned(), p.name().to_owned())));
+    Ok(Typed(pairs))
+}
+
+/// `GET /pool/{sort}/{id}`: the form, where `new` is no id.
+pub(super) async fn open(
+    extract::State(state): extract::State<State>,
+    shell: Shell,
+    (wants, _): (Wants, Operator),
+    Path((sort, id)): Path<(String, String)>,
+    Query(asked): Query<Pairs>,
+) -> Response {
+    match opened(&state, shell.clone(), (&sort, id), Typed(asked)).await {
+        Ok(page) => render(&page),
+        Err(trouble) => trouble.respond(&shell, wants),
+    }
+}
+
+async fn opened(
+    state: &State,
+    shell: Shell,
+    (sort, id): (&str, String),
+    asked: Typed,
+) -> Result<EditPage, Trouble> {
+    let sort = Sort::from_list(sort).ok_or(Trouble::NotFound)?;
+    let pool = state.store().pool().await?;
+    let typed = beginning(sort, &id, asked, &pool.contents)?;
+    let settings = state.reload().configuration().settings();
+    let page = EditPage::new(shell, (sort, id), typed, &pool.contents, &settings);
+    Ok(page)
+}
+
+/// What will be called, on its own.
+#[derive(Template)]
+#[template(path = "pool/called.html")]
+struct Called {
+    shell: Shell,
+    called: String,
+}
+
+/// `GET /pool/called`: what will be called, as it is typed.
+pub(super) async fn called(shell: Shell, _: Operator, Query(typed): Query<Pairs>) -> Response {
+    let called = address(&Typed(typed));
+    render(&Called { shell, called })
+}
+
+/// `POST /pool/{sort}/{id}`: adds or changes it.
+pub(super) async fn save(
+    extract::State(state): extract::State<State>,
+    shell: Shell,
+    (wants, _): (Wants, Operator),
+    Path((sort, id)): Path<(String, String)>,
+    Form(typed): Form<Pairs>,
+) -> Response {
+    match saved(&state, &shell, (&sort, id), Typed(typed)).await {
+        Ok(None) => go("/pool".to_owned(), wants),
+        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, render(&page)).into_response(),
+        Err(trouble) => trouble.respond(&shell, wants),
+    }
+}
+
+/// The form again, if it was refused.
+async fn saved(
+    state: &State,
+    shell: &Shell,
+    (sort, id): (&str, String),
+    typed: Typed,
+) -> Result<Option<EditPage>, Trouble> {
+    let sort = Sort::from_list(sort).ok_or(Trouble::NotFound)?;
+    let is_new = id == NEW;
+    let stored = (!is_new).then_some(id.as_str());
+    let said = typed.said(sort, is_new);
+    let faults = match change_any(state, sort, stored, said).await? {
+        Ok(()) => return Ok(None),
+        Err(refusal) => faults(shell, refusal, typed.get("secret"))?,
+    };
+    let pool = state.store().pool().await?;
+    let settings = state.reload().configuration().settings();
+    let shell = shell.clone();
+    let page = EditPage::new(shell, (sort, id), typed, &pool.contents, &settings);
+    Ok(Some(EditPage { faults, ..page }))
+}
+
+/// A refusal as faults of fields. There is nothing to mend where the thing is gone.
+pub(super) fn faults(shell: &Shell, refusal: Refusal, secret: &str) -> Result<Faults, Trouble> {
+    let mut faults = Faults::default();
+    match refusal {
+        Refusal::Missing => return Err(Trouble::NotFound),
+        Refusal::NameTaken(_) => faults.add("name", shell.t("pool-name-taken")),
+        Refusal::SecretTaken(by) => faults.add("secret", shell.t("secret-taken").text("name", by)),
+        Refusal::Mistakes(mistakes) => {
+            for mistake in mistakes {
+                fault(shell, &mut faults, &mistake, secret);
+            }
+        }
+    }
+    Ok(faults)
+}
+
+fn fault(shell: &Shell, faults: &mut Faults, mistake: &Mistake, secret: &str) {
+    let field = mistake.path.split(['.', '[']).next().unwrap_or_default();
+    let limit = || shell.t("account-limit-fault").num("max", max_limit());
+    match field {
+        "name" => faults.add("name", shell.t("account-name-fault")),
+        "base_url" => faults.add("base_url", shell.t("account-base-url-fault")),
+        "protocols" => faults.add("protocols", shell.t("account-protocol-fault")),
+        "accounts" => faults.add("accounts", shell.t("pool-choice-gone")),
+        "endpoints" => faults.add("endpoints", shell.t("pool-endpoints-fault")),
+        "stream_limit" => faults.add("stream_limit", limit()),
+        "create_limit" => faults.add("create_limit", limit()),
+        "priority" => faults.add("priority", shell.t("pool-priority-fault")),
+        "weight" => faults.add("weight", shell.t("pool-weight-fault")),
+        _ => match Secret::clean(secret) {
+            Err(error) if field == "secret" => faults.add("secret", secret_fault(shell, error)),
+            _ => faults.add("name", shell.t("pool-refused").text("what", mistake)),
+        },
+    }
+}
+
+fn max_limit() -> i64 {
+    match Name::AccountStreamLimit.declaration().kind {
+        Kind::Integer { max, .. } => max,
+        _ => i64::from(u32::MAX),
+    }
+}
+
+#[cfg(test)]
+pub(super) fn samples(shell: &Shell, contents: &Contents) -> Vec<(&'static str, String)> {
+    let settings = Settings::default();
+    let mut all = Vec::new();
+    for sort in [Sort::Account, Sort::Credential, Sort::Endpoint] {
+        let stored = match sort {
+            Sort::Account => contents.accounts[0].id.to_string(),
+            Sort::Credential => contents.credentials[0].id.to_string(),
+            Sort::Endpoint => contents.endpoints[0].id.to_string(),
+        };
+        for id in [NEW.to_owned(), stored] {
+            let typed = beginning(sort, &id, Typed::default(), contents).unwrap();
+            let page = EditPage::new(shell.clone(), (sort, id), typed, contents, &settings);
+            all.push(("pool/edit", page.render().unwrap()));
+            let mut wrong = Faults::default();
+            for path in [
+                "name",
+                "base_url",
+                "protocols",
+                "accounts",
+                "endpoints[0]",
+                "stream_limit",
+                "create_limit",
+                "priority",
+                "weight",
+                "secret",
+                "",
+            ] {
+                fault(shell, &mut wrong, &Mistake::new(path, "?"), "");
+            }
+            let wrong = EditPage {
+                faults: wrong,
+                ..page
+            };
+            all.push(("pool/edit", wrong.render().unwrap()));
+        }
+    }
+    all
+}

@@ -1,0 +1,187 @@
+//! The ways through the Pool page: adding, changing, and what stands behind a confirmation.
+use super::*;
+use crate::domain::pool::{Pool, State as Standing};
+
+const ENDPOINT: &str =
+    "name=main&base_url=https://api.openai.com/v1&protocols=openai&protocols=anthropic";
+
+fn pool(bench: &Bench) -> Arc<Pool> {
+    Arc::clone(&bench.state.reload().configuration().pool())
+}
+
+/// A bench with one endpoint, one account and one credential; their forms' addresses.
+async fn filled() -> (Bench, [String; 3]) {
+    let bench = bench().await;
+    bench.set_up().await;
+    let post = async |path: &str, form: &str| {
+        assert_eq!(bench.post(path, form).await.location(), "/pool");
+    };
+    post("/pool/endpoints/new", ENDPOINT).await;
+    post(
+        "/pool/accounts/new",
+        "name=team&stream_limit=&create_limit=0",
+    )
+    .await;
+    let (endpoint, account) = {
+        let pool = pool(&bench);
+        (pool.endpoints()[0].id, pool.accounts()[0].id)
+    };
+    let form = format!("secret=sk-0123456789abcdef&accounts={account}&endpoints={endpoint}");
+    post("/pool/credentials/new", &form).await;
+    let credential = pool(&bench).credentials()[0].id;
+    let paths = [
+        format!("/pool/endpoints/{endpoint}"),
+        format!("/pool/accounts/{account}"),
+        format!("/pool/credentials/{credential}"),
+    ];
+    (bench, paths)
+}
+
+#[tokio::test]
+async fn what_is_added_stands_in_the_list_without_its_secret() {
+    let (bench, paths) = filled().await;
+    let pool = pool(&bench);
+    assert_eq!(pool.endpoints()[0].protocols.len(), 2);
+    let account = &pool.accounts()[0];
+    assert_eq!(
+        (account.stream_limit, account.create_limit),
+        (None, Some(0))
+    );
+    assert_eq!(pool.credentials()[0].accounts, [account.id]);
+    let page = bench.get("/pool").await;
+    for path in &paths {
+        page.says(&format!("href=\"{path}\""));
+        bench.get(path).await.says("value=\"");
+    }
+    page.says("8 (inherited)");
+    page.says("unlimited");
+    page.says("…cdef");
+    page.says("https://api.openai.com/v1/models");
+    assert!(!page.text.contains("sk-0123456789abcdef"));
+    let form = bench.get(&paths[2]).await;
+    assert!(!form.text.contains("cdef\""), "{}", form.text);
+    assert!(!form.text.contains("name=\"secret\""), "{}", form.text);
+}
+
+#[tokio::test]
+async fn a_preset_fills_the_form_and_says_what_will_be_called() {
+    let bench = bench().await;
+    bench.set_up().await;
+    let form = bench.get("/pool/endpoints/new?preset=groq").await;
+    form.says("value=\"https://api.groq.com/openai\"");
+    form.says("https://api.groq.com/openai/v1/models");
+    let piece = bench
+        .get("/pool/called?base_url=http://localhost:1&protocols=openai")
+        .await;
+    piece.says("http://localhost:1/v1/models");
+}
+
+#[tokio::test]
+async fn a_change_keeps_what_its_form_does_not_show() {
+    let (bench, [endpoint, account, credential]) = filled().await;
+    bench.post(&format!("{account}/drain"), "").await.location();
+    let form = "name=renamed&stream_limit=5&create_limit=&priority=-1&weight=2";
+    assert_eq!(bench.post(&account, form).await.location(), "/pool");
+    let changed = pool(&bench).accounts()[0].clone();
+    assert_eq!(&*changed.name, "renamed");
+    assert_eq!(
+        (changed.stream_limit, changed.create_limit),
+        (Some(5), None)
+    );
+    assert_eq!((changed.priority, changed.weight), (-1, 2));
+    assert_eq!(changed.state, Standing::Draining);
+    let at = |path: &str| path.rsplit('/').next().unwrap().to_owned();
+    let form = format!(
+        "name=mine&endpoints={}&accounts={}",
+        at(&endpoint),
+        at(&account)
+    );
+    assert_eq!(bench.post(&credential, &form).await.location(), "/pool");
+    let changed = pool(&bench).credentials()[0].clone();
+    assert_eq!(&*changed.name, "mine");
+    assert_eq!(changed.secret.expose(), "sk-0123456789abcdef");
+}
+
+#[tokio::test]
+async fn a_mistake_stands_at_its_field_and_writes_nothing() {
+    let (bench, [endpoint, account, credential]) = filled().await;
+    let before = bench.state.store().pool().await.unwrap().contents;
+    for (path, form, field) in [
+        ("/pool/accounts/new", "name=", "name"),
+        ("/pool/accounts/new", "name=team", "name"),
+        (&*account, "name=a&stream_limit=x", "stream_limit"),
+        (&*account, "name=a&create_limit=-1", "create_limit"),
+        (&*account, "name=a&priority=high", "priority"),
+        (&*account, "name=a&weight=0", "weight"),
+        (
+            &*endpoint,
+            "name=a&base_url=ftp://x&protocols=openai",
+            "base_url",
+        ),
+        (&*endpoint, "name=a&base_url=https://x.example", "protocols"),
+        (&*credential, "name=a", "endpoints"),
+        (&*credential, "name=&endpoints=main", "name"),
+        ("/pool/credentials/new", "endpoints=main&secret=", "secret"),
+        (
+            "/pool/credentials/new",
+            "endpoints=main&secret=sk-0123456789abcdef",
+            "secret",
+        ),
+        (
+            "/pool/credentials/new",
+            "endpoints=main&secret=sk-1&accounts=x",
+            "accounts",
+        ),
+    ] {
+        let refused = bench.post(path, form).await;
+        assert_eq!(
+            refused.status,
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "{path} {form}"
+        );
+        refused.says(&format!("id=\"{field}-fault\""));
+        assert!(!refused.text.contains("sk-0123456789abcdef"));
+    }
+    let after = bench.state.store().pool().await.unwrap().contents;
+    assert_eq!(format!("{before:?}"), format!("{after:?}"));
+}
+
+#[tokio::test]
+async fn an_action_is_said_before_it_is_done() {
+    let (bench, [endpoint, account, credential]) = filled().await;
+    for (path, verb, word, state) in [
+        (&account, "drain", "takes no new work", "draining"),
+        (&account, "disable", "until somebody enables it", "disabled"),
+        (&account, "enable", "takes new work at once", "active"),
+    ] {
+        let path = format!("{path}/{verb}");
+        bench.get(&path).await.says(word);
+        assert_ne!(pool(&bench).accounts()[0].state.name(), state);
+        assert_eq!(bench.post(&path, "").await.location(), "/pool");
+        assert_eq!(pool(&bench).accounts()[0].state.name(), state);
+    }
+    let refused = bench.post(&format!("{endpoint}/remove"), "").await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    refused.says("still used by these credentials");
+    let rotate = format!("{credential}/rotate");
+    let refused = bench.post(&rotate, "secret=").await;
+    refused.says("id=\"secret-fault\"");
+    bench
+        .post(&rotate, "secret=sk-another-one")
+        .await
+        .location();
+    let secret = pool(&bench).credentials()[0].secret.expose().to_owned();
+    assert_eq!(secret, "sk-another-one");
+    for path in [&credential, &account, &endpoint] {
+        bench
+            .get(&format!("{path}/remove"))
+            .await
+            .says("cannot be undone");
+        bench.post(&format!("{path}/remove"), "").await.location();
+        let gone = bench.get(path).await;
+        assert_eq!(gone.status, StatusCode::NOT_FOUND);
+    }
+    assert!(pool(&bench).credentials().is_empty());
+    let none = bench.get(&format!("{account}/rotate")).await;
+    assert_eq!(none.status, StatusCode::NOT_FOUND);
+}
