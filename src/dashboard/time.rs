@@ -42,7 +42,8 @@ impl Shell {
         let date = self
             .t("date")
             .text("year", at.year())
-            .text("month", at.month())
+            // A number, by which English chooses its word.
+            .num("month", u64::from(at.month().unsigned_abs()))
             .text("day", at.day());
         let text = self.t("date-time").text("date", date);
         text.text("time", at.strftime("%H:%M:%S")).to_string()

@@ -125,3 +125,16 @@ fn every_visible_word_is_part_of_a_message() {
         );
     }
 }
+
+#[test]
+fn a_moment_is_written_as_each_language_writes_it() {
+    // 2026-11-30T01:03:05Z, seen from Seoul, and a January to tell the months apart.
+    let check = |tag: &str, millis: i64, expect: &str| {
+        assert_eq!(shell(tag).date_time(millis), expect, "{tag}");
+    };
+    let (november, january) = (1_796_000_585_000, 1_767_225_600_000);
+    check("en", november, "30 Nov 2026, 10:03:05");
+    check("en", january, "1 Jan 2026, 09:00:00");
+    check("ko", november, "2026년 11월 30일 10:03:05");
+    check("zh-CN", november, "2026 年 11 月 30 日 10:03:05");
+}
