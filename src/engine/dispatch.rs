@@ -10,7 +10,7 @@ use crate::{
     clock::Instant,
     domain::{
         admission::Demand,
-        dispatch::{Next, Plan, Provenance},
+        dispatch::{Cause, Next, Plan},
         pool::EdgeRef,
         reason::Reason,
     },
@@ -56,7 +56,7 @@ pub trait Observer: Sync {
     /// An attempt got no answer.
     fn attempt_failed(&self, edge: &EdgeRef, failure: &SendFailure);
     /// A request goes on to another account.
-    fn moved(&self, provenance: Provenance);
+    fn moved(&self, cause: Cause);
 }
 
 /// A request that can be made ready for any edge.
@@ -87,6 +87,7 @@ pub async fn dispatch(
     let is_movable = !demand.needs_owner && demand.scope().is_none_or(|s| s.len() != 1);
     let mut plan = Plan::new(rules.max_attempts, is_movable, rules.is_repeatable);
     let mut patience = rules.patience;
+    let mut last: Option<SendFailure> = None;
     loop {
         progress.reach(Stage::Selected);
         let shared = Arc::new(demand);
@@ -97,9 +98,13 @@ pub async fn dispatch(
             .await;
         let mut lease = match asked {
             Ok(lease) => lease,
-            Err(denied) => return Err(undelivered(&plan, denied)),
+            Err(denied) => return Err(undelivered(&plan, denied, last)),
         };
         progress.reach(Stage::Admitted);
+        // Only now is it known that there is somewhere to go on to.
+        if let Some(failure) = last.take() {
+            route.observer.moved(failure.cause);
+        }
         patience = patience.saturating_sub(asked_at.elapsed());
         plan.begin();
         progress.attempt();
@@ -121,7 +126,7 @@ pub async fn dispatch(
         );
         drop(lease);
         match next {
-            Next::Move => route.observer.moved(failure.provenance),
+            Next::Move => last = Some(failure),
             Next::GiveUp(reason) => {
                 let detail = failure.detail;
                 return Err(Undelivered::Failed { reason, detail });
@@ -141,15 +146,133 @@ async fn attempt(
     upstream.send(outgoing.attempt(&edge), &mut started).await
 }
 
-fn undelivered(plan: &Plan, denied: Denied) -> Undelivered {
+fn undelivered(plan: &Plan, denied: Denied, last: Option<SendFailure>) -> Undelivered {
     match plan.exhausted() {
         // Something was tried and nothing else is left: what happened there is the answer.
         Some(reason) if denied.refusal.reason == Reason::NoServiceableAccount => {
             Undelivered::Failed {
                 reason,
-                detail: "no other account is left to try".to_owned(),
+                detail: last.map_or_else(String::new, |failure| failure.detail),
             }
         }
         _ => Undelivered::Denied(denied),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        domain::{
+            admission::{Kinds, Limits},
+            dispatch::Provenance,
+            ids::RequestId,
+            pool::{Pool, edges::sample},
+            protocol::Protocol,
+        },
+        engine::live::Registry,
+        ports::{Sending, Started, Timeouts},
+    };
+    use http::{HeaderMap, Method};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// Nobody can be reached.
+    struct Unreachable;
+
+    impl Upstream for Unreachable {
+        fn send<'a>(&'a self, _: Attempt<'a>, _: &'a mut Started<'_>) -> Sending<'a> {
+            Box::pin(async {
+                Err(SendFailure {
+                    provenance: Provenance::NotDispatched,
+                    cause: Cause::Connection,
+                    detail: "refused".to_owned(),
+                })
+            })
+        }
+    }
+
+    struct Plain(HeaderMap);
+
+    impl Outgoing for Plain {
+        fn attempt<'e>(&'e self, edge: &'e EdgeRef) -> Attempt<'e> {
+            Attempt {
+                base_url: &edge.endpoint().base_url,
+                method: Method::POST,
+                target: "/".to_owned(),
+                headers: &self.0,
+                edge_headers: Vec::new(),
+                payload: None,
+                timeouts: Timeouts {
+                    connect: Duration::ZERO,
+                    header: Duration::ZERO,
+                },
+            }
+        }
+    }
+
+    #[derive(Default)]
+    struct Counts {
+        failed: AtomicU32,
+        moved: AtomicU32,
+    }
+
+    impl Observer for Counts {
+        fn attempt_failed(&self, _: &EdgeRef, _: &SendFailure) {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn moved(&self, _: Cause) {
+            self.moved.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn check(accounts: u128, expect: (u32, u32)) {
+        let limits = Limits {
+            stream: 1,
+            create: 1,
+            reserve: 0,
+            waiters_per_key: 1,
+            may_park: true,
+        };
+        let pool = Arc::new(Pool::new(sample::contents(accounts)));
+        let (admission, counts) = (Admission::new(pool, limits), Counts::default());
+        let demand = Demand {
+            key: None,
+            protocol: Protocol::OpenAi,
+            model: Some("m".into()),
+            kinds: Kinds::NONE,
+            reattach: false,
+            needs_owner: false,
+            tried: Vec::new(),
+        };
+        let route = Route {
+            admission: &admission,
+            upstream: &Unreachable,
+            observer: &counts,
+        };
+        let rules = Rules {
+            max_attempts: 3,
+            is_repeatable: false,
+            patience: Duration::from_secs(1),
+        };
+        let live = Registry::default()
+            .desk()
+            .enter(RequestId::from_u128(1), false);
+        let sent = dispatch(route, demand, rules, &live, &Plain(HeaderMap::new())).await;
+        let Err(Undelivered::Failed { reason, detail }) = sent else {
+            panic!("delivered");
+        };
+        assert_eq!(reason, Reason::UpstreamUnreachable);
+        assert_eq!(detail, "refused");
+        let load = |count: &AtomicU32| count.load(Ordering::Relaxed);
+        assert_eq!((load(&counts.failed), load(&counts.moved)), expect);
+        assert_eq!(admission.counts(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn going_on_counts_only_where_there_is_somewhere_to_go() {
+        check(1, (1, 0)).await;
+        check(2, (2, 1)).await;
+        check(5, (3, 2)).await;
     }
 }

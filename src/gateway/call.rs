@@ -12,7 +12,7 @@ use crate::{
     clock::unix_millis,
     domain::{
         admission::{Demand, Kinds},
-        dispatch::{Cause, Provenance},
+        dispatch::Cause,
         pool::{ClientKey, EdgeRef},
         protocol::Protocol,
         reason::Reason,
@@ -357,7 +357,7 @@ impl Observer for Gateway {
         );
     }
 
-    fn moved(&self, _provenance: Provenance) {
-        self.metrics.moved(Cause::Connection);
+    fn moved(&self, cause: Cause) {
+        self.metrics.moved(cause);
     }
 }
