@@ -14,6 +14,7 @@ mod error;
 mod form;
 mod headers;
 mod i18n;
+mod keys;
 mod live;
 mod login;
 mod overview;
@@ -24,6 +25,7 @@ mod session;
 mod settings;
 mod setup;
 mod shell;
+mod snippets;
 mod tested;
 mod time;
 mod wants;
@@ -40,7 +42,7 @@ use axum::{
 use std::{fmt, sync::Arc};
 use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer};
 
-pub use self::{i18n::LocaleError, setup::Clients};
+pub use self::{i18n::LocaleError, snippets::Clients};
 
 /// The largest form: a pasted list of keys, and some.
 const FORM_BYTES: usize = 1 << 20;
@@ -138,6 +140,7 @@ fn pages() -> Router<State> {
         .route("/settings", get(settings::show).post(settings::save))
         .route("/settings/clear", post(settings::clear))
         .merge(pool::pages())
+        .merge(keys::pages())
         .merge(setup::pages())
 }
 

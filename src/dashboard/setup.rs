@@ -5,7 +5,6 @@
 mod account;
 mod key;
 mod password;
-mod snippets;
 
 use super::{
     State,
@@ -17,8 +16,7 @@ use super::{
 use crate::{domain::pool::Pool, store::StoreError};
 use axum::{Router, extract, response::Response, routing::get};
 
-pub(super) use self::account::secret_fault;
-pub use self::snippets::Clients;
+pub(super) use self::account::{models, secret_fault};
 
 #[cfg(test)]
 pub(super) use self::samples::samples;

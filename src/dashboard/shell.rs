@@ -78,6 +78,7 @@ const fn entry(
 const NAVIGATION: &[Entry] = &[
     entry("/", "overview", "nav-overview", false),
     entry("/pool", "pool", "nav-pool", true),
+    entry("/keys", "keys", "nav-keys", false),
     entry("/requests", "requests", "nav-requests", true),
     entry("/settings", "settings", "nav-settings", true),
 ];

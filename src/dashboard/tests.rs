@@ -1,4 +1,5 @@
 //! The dashboard driven through its router, as a browser without script would.
+mod keys;
 mod pages;
 mod pool;
 mod requests;
@@ -57,7 +58,7 @@ struct Bench {
     token: String,
     cookie: Mutex<String>,
     peer: &'static str,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 /// What came back.
@@ -116,7 +117,7 @@ async fn bench_with(environment: Layer) -> Bench {
         token,
         cookie: Mutex::default(),
         peer: "127.0.0.1:4711",
-        _dir: dir,
+        dir,
     }
 }
 

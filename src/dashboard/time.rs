@@ -1,6 +1,6 @@
 //! Moments and spans as people read them, in the zone that the browser told us, else in UTC.
 use super::shell::Shell;
-use jiff::{Timestamp, ZonedDateTime, tz::TimeZone};
+use jiff::{Timestamp, ZonedDateTime, civil::Date, tz::TimeZone};
 use std::time::Duration;
 
 /// A time zone by its name, such as `Asia/Seoul`.
@@ -17,6 +17,18 @@ impl Zone {
     fn at(&self, unix_ms: i64) -> ZonedDateTime {
         let moment = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::UNIX_EPOCH);
         moment.to_zoned_datetime(self.0.clone())
+    }
+
+    /// The day of that moment, as inputs of type `date` write it: `2030-01-31`.
+    pub(super) fn day(&self, unix_ms: i64) -> String {
+        self.at(unix_ms).date().to_string()
+    }
+
+    /// The first moment of a day that is written so.
+    pub(super) fn first_moment(&self, day: &str) -> Option<i64> {
+        let day: Date = day.trim().parse().ok()?;
+        let begins = day.to_zoned_datetime(self.0.clone()).ok()?;
+        Some(begins.timestamp().as_millisecond())
     }
 
     /// Its name, for saying which one times are in.

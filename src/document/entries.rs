@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 /// The longest name: what fits on a line of a page.
 const MAX_NAME_CHARS: usize = 100;
-/// The largest cap, as for the settings of the same meaning.
-const MAX_LIMIT: i64 = 100_000;
+/// The largest cap, as for the settings of the same meaning, and the largest weight.
+pub const MAX_LIMIT: i64 = 100_000;
 
 /// Headers that fairlane sets itself, or that belong to one connection.
 const OWN_HEADERS: &[&str] = &[

@@ -4,10 +4,10 @@
 //! Invariant: a request is in the registry exactly as long as its [`Live`] guard exists.
 use crate::{
     clock::{Instant, unix_millis},
-    domain::ids::RequestId,
+    domain::ids::{KeyId, RequestId},
 };
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex, OnceLock, PoisonError,
     atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 use tokio::sync::Notify;
@@ -82,10 +82,21 @@ pub struct Progress {
     /// Microseconds since then, plus one; 0 means "not reached".
     marks: [AtomicU64; Stage::ALL.len()],
     attempts: AtomicU32,
+    key: OnceLock<KeyId>,
     is_traced: bool,
 }
 
 impl Progress {
+    /// Notes whose request it is. Only the first word counts: a request never changes its key.
+    pub fn is_from(&self, key: KeyId) {
+        self.key.get_or_init(|| key);
+    }
+
+    /// The client key it came with, if that is known.
+    pub fn key(&self) -> Option<KeyId> {
+        self.key.get().copied()
+    }
+
     /// Notes that `stage` is reached now. A stage met again (on a second attempt) counts anew.
     pub fn reach(&self, stage: Stage) {
         let micros = self.received_at.elapsed().as_micros();
@@ -191,6 +202,7 @@ impl Desk {
             received_unix_ms: unix_millis(),
             marks: Default::default(),
             attempts: AtomicU32::new(0),
+            key: OnceLock::new(),
             is_traced,
         });
         progress.reach(Stage::Received);
@@ -249,6 +261,21 @@ impl Registry {
         desks.iter().flat_map(|d| -> Vec<_> { of(d) }).collect()
     }
 
+    /// How many requests of that client key are in flight.
+    pub fn count_of(&self, key: KeyId) -> usize {
+        let is_its = |request: &&Arc<Progress>| request.key() == Some(key);
+        let desks = lock(&self.desks);
+        let of = |desk: &Desk| {
+            lock(&desk.places)
+                .taken
+                .iter()
+                .flatten()
+                .filter(is_its)
+                .count()
+        };
+        desks.iter().map(of).sum()
+    }
+
     /// Returns when nothing is in flight any more.
     pub async fn drained(&self) {
         self.draining.is_on.store(true, Ordering::Release);
@@ -293,6 +320,20 @@ mod tests {
         assert_eq!(registry.snapshot()[0].stage(), Stage::Parked);
         assert_eq!(live.micros(Stage::Parked), Some(3000));
         assert_eq!(live.micros(Stage::Admitted), None);
+    }
+
+    #[tokio::test]
+    async fn requests_are_counted_by_their_key_while_they_last() {
+        let registry = Registry::default();
+        let (desk, key) = (registry.desk(), KeyId::from_u128(7));
+        let first = desk.enter(RequestId::from_u128(1), false);
+        let other = desk.enter(RequestId::from_u128(2), false);
+        assert_eq!(registry.count_of(key), 0);
+        first.is_from(key);
+        other.is_from(KeyId::from_u128(8));
+        assert_eq!(registry.count_of(key), 1);
+        drop(first);
+        assert_eq!(registry.count_of(key), 0);
     }
 
     #[tokio::test]

@@ -85,6 +85,9 @@ impl Ticket {
 
     pub(super) fn is_from(&mut self, key: Option<&Arc<ClientKey>>) {
         self.live.reach(Stage::Authenticated);
+        if let Some(key) = key {
+            self.live.is_from(key.id);
+        }
         self.note(|r| r.key = key.map(|k| k.id));
     }
 

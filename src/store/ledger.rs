@@ -172,6 +172,15 @@ fn from_row(row: &Row<'_>) -> Result<Entry, StoreError> {
     })
 }
 
+/// How much a client key was used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyUse {
+    /// How many requests came with it.
+    pub count: u64,
+    /// When the last of them began, in milliseconds since 1970.
+    pub last_at: Option<i64>,
+}
+
 /// How many requests began in one minute and ended in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tally {
@@ -202,6 +211,22 @@ pub fn tallies(conn: &Connection, since_ms: i64) -> Result<Vec<Tally>, StoreErro
         });
     }
     Ok(found)
+}
+
+/// How many requests of that key began at or after `since_ms` and have ended, and when the last
+/// of them began. Every request since then is looked at, so this is for a question, not for a list.
+pub fn use_of_key(conn: &Connection, key: KeyId, since_ms: i64) -> Result<KeyUse, StoreError> {
+    let mut statement = conn.prepare_cached(
+        "SELECT count(*), max(started_at)
+         FROM requests WHERE id >= ?1 AND started_at >= ?2 AND key_id = ?3",
+    )?;
+    let wanted = params![first_id(since_ms), since_ms, Bits(key.as_u128())];
+    Ok(statement.query_row(wanted, |row| {
+        Ok(KeyUse {
+            count: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
+            last_at: row.get(1)?,
+        })
+    })?)
 }
 
 fn outcome_from(name: &str) -> Result<Outcome, StoreError> {
@@ -239,6 +264,11 @@ impl Store {
     /// The requests that began at or after `since_ms` and have ended, by minute and outcome.
     pub async fn tallies(&self, since_ms: i64) -> Result<Vec<Tally>, StoreError> {
         self.read(move |conn| tallies(conn, since_ms)).await
+    }
+
+    /// How many requests of that key began at or after `since_ms` and have ended.
+    pub async fn use_of_key(&self, key: KeyId, since_ms: i64) -> Result<KeyUse, StoreError> {
+        self.read(move |conn| use_of_key(conn, key, since_ms)).await
     }
 
     /// Removes the rows of requests that began before `before_ms`, a few at a time, so that no

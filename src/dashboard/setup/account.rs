@@ -431,7 +431,11 @@ fn endpoint(existing: &Contents, new: &Checked) -> (Arc<str>, Option<EndpointEnt
 }
 
 /// The models of the first credential that takes work, as its provider lists them.
-pub(super) async fn models(state: &State, pool: &Pool, protocol: Protocol) -> Vec<Box<str>> {
+pub(in crate::dashboard) async fn models(
+    state: &State,
+    pool: &Pool,
+    protocol: Protocol,
+) -> Vec<Box<str>> {
     let edge = pool
         .open_edges(protocol)
         .next()

@@ -1,36 +1,29 @@
 //! Step three: the first client key, shown once, with what to paste and a line that waits for the
 //! first request.
-use super::{
-    account::models,
-    bring_into_force,
-    snippets::{Filling, Snippet, example_model, served, snippets},
-    trouble,
-};
+use super::trouble;
 use crate::{
     dashboard::{
         State,
         error::Trouble,
         form::{Faults, Form},
-        live,
-        session::{From, Operator},
+        keys, live,
+        session::Operator,
         shell::{Shell, render},
+        snippets::{self, Filling, Reached, Snippet},
         wants::Wants,
     },
-    document::checked_name,
-    domain::{
-        ids::KeyId,
-        ledger::Entry,
-        pool::document::{Document, KeyEntry, MintedKey, Mode, plan},
-    },
-    store::{StoreError, ledger::LedgerFilter},
+    document::single::Refusal,
+    domain::{ids::KeyId, ledger::Entry},
+    store::ledger::LedgerFilter,
 };
 use askama::Template;
 use axum::{
     extract::{self, Path},
     response::{IntoResponse as _, Response},
 };
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
+use serde_json::{Map, json};
 use std::sync::Arc;
 
 #[derive(Template)]
@@ -88,15 +81,20 @@ pub(super) async fn show(shell: Shell, _: Operator) -> Response {
 pub(super) async fn create(
     extract::State(state): extract::State<State>,
     shell: Shell,
-    (from, headers): (From, HeaderMap),
+    Reached(base_url): Reached,
     _: Operator,
     Form(typed): Form<Typed>,
 ) -> Response {
-    let minted = match mint(&state, &typed.name).await {
+    let said = Map::from_iter([("name".to_owned(), json!(typed.name))]);
+    let minted = match keys::make(&state, said).await {
         Ok(Ok(minted)) => minted,
-        Ok(Err(key)) => {
+        Ok(Err(refusal)) => {
             let mut faults = Faults::default();
-            faults.add("name", shell.t(key));
+            let fault = match refusal {
+                Refusal::NameTaken(_) => shell.t("key-name-taken"),
+                _ => shell.t("key-name-fault"),
+            };
+            faults.add("name", fault);
             let typed = typed.name;
             let page = KeyPage {
                 shell,
@@ -107,16 +105,11 @@ pub(super) async fn create(
         }
         Err(error) => return trouble(&shell, error, Wants::Page),
     };
-    let host = headers.get(header::HOST).and_then(|v| v.to_str().ok());
-    let public = state.access().public_url();
-    let base_url = state
-        .clients()
-        .base_url(public, host.unwrap_or_default(), from.sender.is_tls);
     let filling = Filling {
         base_url: &base_url,
         secret: minted.secret.expose(),
     };
-    let snippets = filled(&state, &filling).await;
+    let snippets = snippets::filled(&state, &filling, None).await;
     render(&DonePage {
         shell,
         key: minted.id,
@@ -124,44 +117,6 @@ pub(super) async fn create(
         minted: Some((minted.name, minted.secret.expose().to_owned())),
         seen: None,
     })
-}
-
-/// Makes a key. The inner error is the message about the name.
-async fn mint(state: &State, name: &str) -> Result<Result<MintedKey, &'static str>, StoreError> {
-    let Ok(name) = checked_name(name) else {
-        return Ok(Err("key-name-fault"));
-    };
-    let planned = state.store().change_pool(move |existing, tools| {
-        if existing.keys.iter().any(|key| key.name == name) {
-            return Err("key-name-taken");
-        }
-        let document = Document {
-            keys: vec![KeyEntry {
-                name,
-                ..KeyEntry::default()
-            }],
-            ..Document::default()
-        };
-        plan(&document, existing, tools, Mode::Merge).map_err(|_| "key-name-fault")
-    });
-    let minted = match planned.await? {
-        Ok(mut plan) => plan.minted.pop(),
-        Err(key) => return Ok(Err(key)),
-    };
-    bring_into_force(state).await?;
-    // A key without a secret is always given one.
-    minted.map(Ok).ok_or(StoreError::Panicked)
-}
-
-async fn filled(state: &State, filling: &Filling<'_>) -> Vec<Snippet> {
-    let pool = Arc::clone(&state.reload().configuration().pool());
-    let mut all = Vec::new();
-    for protocol in served(&pool) {
-        let listed = models(state, &pool, protocol).await;
-        let model = example_model(protocol, &listed);
-        all.extend(snippets(protocol, &model, filling));
-    }
-    all
 }
 
 /// `GET /setup/key/{id}/seen`: whether a request has come with that key.
@@ -232,7 +187,7 @@ pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
             shell: shell.clone(),
             key: KeyId::from_u128(1),
             minted: (n == 0).then(|| ("1".into(), "0".to_owned())),
-            snippets: snippets(protocol, "1", &filling),
+            snippets: snippets::snippets(protocol, "1", &filling),
             seen,
         };
         all.push(("setup/done", page.render().unwrap()));

@@ -2,7 +2,7 @@
 use super::super::{
     error,
     i18n::{I18n, LANGUAGES},
-    login, overview, pool, requests, settings, setup,
+    keys, login, overview, pool, requests, settings, setup,
     shell::{Shell, Theme},
     time::Zone,
 };
@@ -25,6 +25,7 @@ fn all(shell: &Shell) -> Vec<(&'static str, String)> {
     pages.extend(requests::samples(shell));
     pages.extend(settings::samples(shell));
     pages.extend(pool::samples(shell));
+    pages.extend(keys::samples(shell));
     pages
 }
 

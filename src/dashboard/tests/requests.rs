@@ -9,7 +9,7 @@ use crate::domain::{
 
 const STARTED: i64 = 1_700_000_000_000;
 
-fn entry(n: u128) -> Entry {
+pub(super) fn entry(n: u128) -> Entry {
     let is_refused = n == 7;
     Entry {
         id: RequestId::from_u128((u128::from(STARTED.unsigned_abs()) << 80) | n),

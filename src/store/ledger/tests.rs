@@ -204,3 +204,17 @@ async fn requests_are_counted_by_minute_and_outcome_from_a_moment_on() {
     ];
     assert_eq!(found, expect);
 }
+
+#[tokio::test]
+async fn the_use_of_a_key_is_counted_from_a_moment_on() {
+    let bench = logged(7).await;
+    let odd = KeyId::from_u128(1);
+    let check = async |key, since_ms, count, last_at| {
+        let found = bench.store.use_of_key(key, since_ms).await.unwrap();
+        assert_eq!(found, KeyUse { count, last_at });
+    };
+    check(odd, 1000, 3, Some(1005)).await;
+    check(odd, 1003, 2, Some(1005)).await;
+    check(odd, 1006, 0, None).await;
+    check(KeyId::from_u128(9), 0, 0, None).await;
+}

@@ -1,9 +1,12 @@
 //! What to paste into a client so that it uses this very instance.
+use super::{State, session::From, setup::models};
 use crate::domain::{
     pool::{BaseUrl, Pool},
     protocol::Protocol,
 };
-use std::net::SocketAddr;
+use axum::extract::FromRequestParts;
+use http::{header, request::Parts};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc};
 
 /// Where clients connect, as far as the process knows.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +21,7 @@ pub struct Clients {
 
 impl Clients {
     /// The base URL for clients, as somebody who reached the dashboard by `host` would reach it.
-    pub(super) fn base_url(&self, public: Option<&BaseUrl>, host: &str, is_tls: bool) -> String {
+    fn base_url(&self, public: Option<&BaseUrl>, host: &str, is_tls: bool) -> String {
         if let Some(url) = public {
             return url.to_string();
         }
@@ -48,15 +51,55 @@ pub(super) struct Filling<'a> {
     pub(super) secret: &'a str,
 }
 
-/// The protocols that the pool can serve, each with the models that are known of it.
-pub(super) fn served(pool: &Pool) -> Vec<Protocol> {
+/// The base URL for clients, as whoever sent this request would reach it.
+pub(super) struct Reached(pub(super) String);
+
+impl FromRequestParts<State> for Reached {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Infallible> {
+        let from = From::from_request_parts(parts, state).await?;
+        let host = parts.headers.get(header::HOST);
+        let host = host.and_then(|v| v.to_str().ok()).unwrap_or_default();
+        let public = state.access().public_url();
+        let clients = state.clients();
+        Ok(Self(clients.base_url(public, host, from.sender.is_tls)))
+    }
+}
+
+/// What to paste for everything that the pool serves. `only` are the models that the key may ask
+/// for; `None` means all.
+pub(super) async fn filled(
+    state: &State,
+    filling: &Filling<'_>,
+    only: Option<&[Arc<str>]>,
+) -> Vec<Snippet> {
+    let pool = Arc::clone(&state.reload().configuration().pool());
+    let mut all = Vec::new();
+    for protocol in served(&pool) {
+        let mut listed = models(state, &pool, protocol).await;
+        if let Some(only) = only {
+            listed.retain(|name| only.iter().any(|allowed| **allowed == **name));
+        }
+        let fallback = only.and_then(|only| only.iter().find(|name| is_plain(name)));
+        let model = match fallback {
+            Some(allowed) if listed.is_empty() => allowed.to_string(),
+            _ => example_model(protocol, &listed),
+        };
+        all.extend(snippets(protocol, &model, filling));
+    }
+    all
+}
+
+/// The protocols that the pool can serve.
+fn served(pool: &Pool) -> Vec<Protocol> {
     let all = [Protocol::OpenAi, Protocol::Anthropic, Protocol::Gemini];
     let is_served = |p: &Protocol| pool.candidates(*p, None).next().is_some();
     all.into_iter().filter(is_served).collect()
 }
 
 /// A model for the example: a small one that providers are known to have, else any that they list.
-pub(super) fn example_model(protocol: Protocol, listed: &[Box<str>]) -> String {
+fn example_model(protocol: Protocol, listed: &[Box<str>]) -> String {
     let small: &[&str] = match protocol {
         Protocol::Anthropic => &["claude-haiku-4-5", "claude-3-5-haiku-latest"],
         Protocol::Gemini => &["gemini-2.5-flash", "gemini-2.0-flash"],
@@ -64,11 +107,6 @@ pub(super) fn example_model(protocol: Protocol, listed: &[Box<str>]) -> String {
     };
     let is_listed = |name: &&&str| listed.iter().any(|l| &**l == **name);
     let found = small.iter().find(is_listed).map(|name| (*name).to_owned());
-    // The provider's words end up in a shell: only names that mean nothing there.
-    let is_plain = |name: &str| {
-        let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._:/@".contains(&b);
-        !name.is_empty() && name.bytes().all(is_plain)
-    };
     let any = || {
         let found = listed.iter().find(|name| is_plain(name));
         found.map(ToString::to_string)
@@ -77,6 +115,12 @@ pub(super) fn example_model(protocol: Protocol, listed: &[Box<str>]) -> String {
         .or_else(any)
         .or_else(|| small.first().map(|name| (*name).to_owned()))
         .unwrap_or_default()
+}
+
+/// Whether a name means nothing to a shell: that is where words of providers end up.
+fn is_plain(name: &str) -> bool {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._:/@".contains(&b);
+    !name.is_empty() && name.bytes().all(is_plain)
 }
 
 /// The snippets of one protocol.
