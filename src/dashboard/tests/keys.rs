@@ -298,9 +298,12 @@ async fn no_match_and_no_answer_are_told_from_no_keys() {
     let none = bench.get("/keys?search=%3Cb%3E").await;
     none.says("No key matches");
     assert!(!none.text.contains("<b>"));
-    let file = rusqlite::Connection::open(bench.dir.path().join("f.db")).unwrap();
     let broken = "ALTER TABLE client_keys RENAME TO gone";
-    file.execute_batch(broken).unwrap();
+    let store = bench.state.store();
+    store
+        .write(move |tx| Ok(tx.execute_batch(broken)?))
+        .await
+        .unwrap();
     let unread = bench.get("/keys").await;
     assert_eq!(unread.status, StatusCode::INTERNAL_SERVER_ERROR);
     unread.says("The keys could not be read");
@@ -313,7 +316,7 @@ async fn the_pages_speak_the_language_that_was_chosen() {
     let revoke = format!("{path}/revoke");
     for (language, list, question) in [
         ("ko", "클라이언트 키", "키를 폐기할까요?"),
-        ("zh-CN", "客户端密钥", "吊销 ci？"),
+        ("zh-CN", "客户端密钥", "吊销密钥 ci？"),
     ] {
         let accept = [("accept-language", language)];
         let page = bench.send(Method::GET, "/keys", "", &accept).await;
