@@ -6,7 +6,8 @@
 //!
 //! In the order in which a request meets them: [`route`] tells the [`operation`] from the path,
 //! [`peek`] reads the few fields that choose an edge, [`headers`] takes off what must not travel,
-//! [`watch`] follows the answer, [`errors`] and [`models`] are answers of fairlane's own.
+//! [`verdict`] tells what the answer means, [`watch`] follows it, [`errors`] and [`models`] are
+//! answers of fairlane's own.
 pub mod auth;
 pub mod errors;
 pub mod headers;
@@ -17,4 +18,5 @@ mod percent;
 pub mod route;
 pub mod sse;
 pub mod usage;
+pub mod verdict;
 pub mod watch;

@@ -2,6 +2,8 @@
 //!
 //! Rule: a request is sent again only if it provably never left ([`Provenance::NotDispatched`]),
 //! or if repeating it cannot do anything twice (GET and HEAD). Nothing else is ever repeated.
+pub mod meaning;
+
 use super::{ids::AccountId, reason::Reason};
 
 /// What is proven about a request whose attempt failed.
