@@ -23,8 +23,9 @@ pub(super) enum Grounds {
 /// `insufficient_quota`), openai error guide; `billing_hard_limit_reached` comes with 400 from
 /// images. `usage_limit_reached` and `usage_not_included` are those of `ChatGPT` plans.
 /// Anthropic: rate limits page, `error.details.error_code`; errors page, `billing_error`.
-/// Together: error code page. Moonshot: error page (sent with 429). Alibaba: Model Studio's error
-/// page (sent with 400). xAI sends the last but one with 403. Google: `google.api.ErrorReason`.
+/// Moonshot: error page (sent with 429). Alibaba: Model Studio's error page, `Arrearage` (sent with
+/// 400). xAI: `personal-team-blocked:spending-limit`, sent with 403 and known from users' reports.
+/// Google: `BILLING_DISABLED` of `google.api.ErrorReason`.
 const QUOTA: &[&str] = &[
     "insufficient_quota",
     "credit_balance_exhausted",
@@ -37,7 +38,6 @@ const QUOTA: &[&str] = &[
     "usage_not_included",
     "enforced_spend_limit_reached",
     "billing_error",
-    "credit_limit",
     "exceeded_current_quota_error",
     "Arrearage",
     "personal-team-blocked:spending-limit",
@@ -56,7 +56,6 @@ const KEY: &[&str] = &[
     "organization_restricted",
     "authentication_error",
     "API_KEY_INVALID",
-    "API_KEY_EXPIRED",
     "API_KEY_SERVICE_BLOCKED",
     "API_KEY_HTTP_REFERRER_BLOCKED",
     "API_KEY_IP_ADDRESS_BLOCKED",

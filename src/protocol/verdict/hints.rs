@@ -85,3 +85,6 @@ fn window(text: &str, separator: char) -> Option<u64> {
     parameter(["r", "remaining"]).filter(|left| time::is_used_up(left))?;
     time::seconds(parameter(["t", "reset"])?)
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,12 +88,11 @@ impl Said {
         let Scalar::Text(text) = value else { return };
         self.is_problem |= path.is_empty() && name == "title";
         self.has_provider_shape |= match (self.protocol, path, name) {
-            (Protocol::OpenAi, [], "object") => text == "error",
+            (Protocol::OpenAi, [], "object") | (Protocol::Anthropic, [], "type") => text == "error",
             (Protocol::OpenAi | Protocol::OpenAiVideos, ["error"], "message" | "code" | "type")
             | (Protocol::Gemini, ["error"], "status")
             | (Protocol::FalQueue, [], "detail")
             | (Protocol::FalQueue, ["detail", ITEM], "msg" | "type") => true,
-            (Protocol::Anthropic, [], "type") => text == "error",
             _ => false,
         };
     }
