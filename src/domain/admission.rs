@@ -17,7 +17,7 @@ use self::{
     selection::{Blocked, select},
 };
 use super::{
-    ids::KeyId,
+    ids::{AccountId, KeyId},
     pool::{EdgeRef, Pool},
     reason::Reason,
 };
@@ -89,8 +89,18 @@ pub enum Part {
 
 #[derive(Debug)]
 struct LeaseRow {
+    key: Option<KeyId>,
     subjects: Arc<[u32]>,
     held: Kinds,
+}
+
+/// What one client key holds and waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    /// Streams held.
+    pub streams: usize,
+    /// Requests parked.
+    pub waiting: usize,
 }
 
 #[derive(Debug)]
@@ -148,6 +158,7 @@ impl Admission {
         self.leases.insert(
             lease,
             LeaseRow {
+                key: demand.key_id(),
                 subjects: Arc::clone(&gates.subjects),
                 held: demand.kinds,
             },
@@ -280,6 +291,29 @@ impl Admission {
     /// How many requests are parked.
     pub fn waiters(&self) -> usize {
         self.waiters.len()
+    }
+
+    /// What every client key holds and waits for; `None` stands for requests without a key. Whoever
+    /// does neither is not in it.
+    pub fn holdings(&self) -> HashMap<Option<KeyId>, Holding> {
+        let mut holdings: HashMap<_, Holding> = HashMap::new();
+        for row in self.leases.values().filter(|row| row.held.stream) {
+            holdings.entry(row.key).or_default().streams += 1;
+        }
+        for (key, waiting) in &self.waiting {
+            holdings.entry(*key).or_default().waiting = *waiting;
+        }
+        holdings
+    }
+
+    /// Streams held on each account of the pool that holds any, whether or not it takes new work.
+    pub fn account_streams(&self) -> HashMap<AccountId, u32> {
+        self.subjects.account_streams(&self.pool)
+    }
+
+    /// Streams that only clients coming back may hold, over all accounts that take work.
+    pub fn stream_reserve(&self) -> u64 {
+        gates::stream_reserve(&self.pool, self.limits)
     }
 
     /// (in flight, ordinary capacity) of streams over all accounts that take work; the capacity

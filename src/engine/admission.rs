@@ -7,9 +7,10 @@ use crate::{
     clock::Instant,
     domain::{
         admission::{
-            Admission as Machine, Decision, Demand, Grant, LeaseId, Limits, Part, Refusal, Settled,
-            WaiterId,
+            Admission as Machine, Decision, Demand, Grant, Holding, LeaseId, Limits, Part, Refusal,
+            Settled, WaiterId,
         },
+        ids::{AccountId, KeyId},
         pool::{EdgeRef, Pool},
         reason::Reason,
     },
@@ -170,6 +171,21 @@ impl Admission {
     /// (streams in flight, ordinary capacity); no capacity where some account is unlimited.
     pub fn stream_totals(&self) -> (u64, Option<u64>) {
         self.lock().machine.stream_totals()
+    }
+
+    /// What every client key holds and waits for; `None` stands for requests without a key.
+    pub fn holdings(&self) -> HashMap<Option<KeyId>, Holding> {
+        self.lock().machine.holdings()
+    }
+
+    /// Streams held on each account that holds any, whether or not it takes new work.
+    pub fn account_streams(&self) -> HashMap<AccountId, u32> {
+        self.lock().machine.account_streams()
+    }
+
+    /// Streams that only clients coming back may hold.
+    pub fn stream_reserve(&self) -> u64 {
+        self.lock().machine.stream_reserve()
     }
 
     /// One event of the machine, and the delivery of what it settled.

@@ -150,29 +150,52 @@ impl Subjects {
     }
 
     pub(super) fn stream_totals(&self, pool: &Pool, limits: Limits) -> (u64, Option<u64>) {
+        let held = self.account_streams(pool);
         let mut in_flight = 0;
         let mut capacity = Some(0u64);
         for account in pool.accounts().iter().filter(|a| a.state.takes_work()) {
-            let number = self.numbers.get(&SubjectId::Account(account.id));
-            in_flight += number.map_or(0, |n| u64::from(self.usage(*n).stream));
+            in_flight += held.get(&account.id).copied().map_or(0, u64::from);
             let one = account_gate(0, account, limits).ordinary;
-            let times = match account.quota_scope {
-                QuotaScope::Account => 1,
-                QuotaScope::Credential => {
-                    let charged = |c: &&Credential| c.accounts.contains(&account.id);
-                    pool.credentials().iter().filter(charged).count() as u64
-                }
-            };
             capacity = capacity
                 .filter(|_| one > 0)
-                .map(|sum| sum + u64::from(one) * times);
+                .map(|sum| sum + u64::from(one) * quotas(pool, account));
         }
         (in_flight, capacity)
+    }
+
+    pub(super) fn account_streams(&self, pool: &Pool) -> HashMap<AccountId, u32> {
+        let held = |account: &Account| {
+            let number = self.numbers.get(&SubjectId::Account(account.id))?;
+            Some((account.id, self.usage(*number).stream))
+        };
+        let all = pool.accounts().iter().filter_map(held);
+        all.filter(|(_, streams)| *streams > 0).collect()
     }
 
     #[cfg(test)]
     pub(super) fn all(&self) -> &[Usage] {
         &self.usage
+    }
+}
+
+/// Streams that ordinary requests may not hold, over all accounts that take work.
+pub(super) fn stream_reserve(pool: &Pool, limits: Limits) -> u64 {
+    let accounts = pool.accounts().iter().filter(|a| a.state.takes_work());
+    let reserved = accounts.map(|account| {
+        let gate = account_gate(0, account, limits);
+        u64::from(gate.stream - gate.ordinary) * quotas(pool, account)
+    });
+    reserved.sum()
+}
+
+/// How many times the account's caps exist.
+fn quotas(pool: &Pool, account: &Account) -> u64 {
+    match account.quota_scope {
+        QuotaScope::Account => 1,
+        QuotaScope::Credential => {
+            let charged = |c: &&Credential| c.accounts.contains(&account.id);
+            pool.credentials().iter().filter(charged).count() as u64
+        }
     }
 }
 

@@ -367,3 +367,33 @@ proptest! {
         prop_assert!(books.machine.subjects.all().iter().all(|u| u.stream == 0 && u.create == 0));
     }
 }
+
+#[test]
+fn what_keys_and_accounts_hold_is_known_while_they_hold_it() {
+    let mut a = admission(|_| (), 1);
+    let (first, _) = ask(&mut a, demand(BOTH)).unwrap();
+    ask(&mut a, demand(STREAM)).unwrap();
+    // Two of three: the last is the reserve.
+    let parked = a.request(&Arc::new(demand(STREAM)));
+    assert!(matches!(parked, Decision::Parked(_)));
+    let key = Some(sample::key(1).id);
+    let held = |streams, waiting| HashMap::from([(key, Holding { streams, waiting })]);
+    assert_eq!(a.holdings(), held(2, 1));
+    assert_eq!(a.account_streams().into_values().collect::<Vec<_>>(), [2]);
+    assert_eq!((a.stream_totals(), a.stream_reserve()), ((2, Some(2)), 1));
+    a.release(first, Part::Create, &mut Vec::new());
+    assert_eq!(a.holdings(), held(2, 1));
+    a.release(first, Part::All, &mut Vec::new());
+    assert_eq!(a.holdings(), held(2, 0));
+}
+
+#[test]
+fn a_draining_account_still_holds_but_keeps_no_reserve() {
+    let mut a = admission(|_| (), 1);
+    ask(&mut a, demand(STREAM)).unwrap();
+    let mut contents = sample::contents(1);
+    contents.accounts[0].state = State::Draining;
+    a.reconfigure(Arc::new(Pool::new(contents)), LIMITS, &mut Vec::new());
+    assert_eq!(a.account_streams().into_values().collect::<Vec<_>>(), [1]);
+    assert_eq!((a.stream_totals().0, a.stream_reserve()), (0, 0));
+}
