@@ -194,7 +194,7 @@ pub struct Tally {
 
 /// The requests that began at or after `since_ms` and have ended, by minute and outcome, oldest
 /// first.
-pub fn tallies(conn: &Connection, since_ms: i64) -> Result<Vec<Tally>, StoreError> {
+fn tallies(conn: &Connection, since_ms: i64) -> Result<Vec<Tally>, StoreError> {
     let mut statement = conn.prepare_cached(
         "SELECT started_at / 60000 AS minute, outcome, count(*)
          FROM requests WHERE id >= ?1 AND started_at >= ?2
@@ -229,6 +229,85 @@ pub fn use_of_key(conn: &Connection, key: KeyId, since_ms: i64) -> Result<KeyUse
     })?)
 }
 
+/// How long the requests that began in one minute took to their first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstBytes {
+    /// The minute, counted since 1970.
+    pub minute: i64,
+    /// Half of them had it by then.
+    pub p50_ms: u64,
+    /// Ninety-five of a hundred had it by then.
+    pub p95_ms: u64,
+    /// How many they are.
+    pub count: usize,
+}
+
+/// The requests that began in a window and have ended, counted in one look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recent {
+    /// By minute and outcome, oldest first.
+    pub tallies: Vec<Tally>,
+    /// By minute, oldest first, of those whose answer had a first byte. A minute that was not
+    /// looked at whole is left out.
+    pub first_bytes: Vec<FirstBytes>,
+    /// The same over all of those minutes; its minute is the first of them.
+    pub first_bytes_in_all: Option<FirstBytes>,
+    /// Whether older first bytes were left unread, for there were more than [`FIRST_BYTES`].
+    pub is_cut: bool,
+}
+
+/// First bytes that are looked at in one window: what bounds the cost of a look, however busy the
+/// instance is.
+pub const FIRST_BYTES: u32 = 20_000;
+
+/// What began at or after `since_ms` and has ended.
+pub fn recent(conn: &Connection, since_ms: i64, at_most: u32) -> Result<Recent, StoreError> {
+    let mut statement = conn.prepare_cached(
+        "SELECT started_at / 60000, first_byte_ms
+         FROM requests WHERE id >= ?1 AND started_at >= ?2 AND first_byte_ms IS NOT NULL
+         ORDER BY id DESC LIMIT ?3",
+    )?;
+    let values = params![first_id(since_ms), since_ms, at_most];
+    let rows = statement.query_map(values, |row| {
+        let ms: i64 = row.get(1)?;
+        Ok((row.get(0)?, u64::try_from(ms).unwrap_or(0)))
+    })?;
+    let mut found: Vec<(i64, u64)> = rows.collect::<rusqlite::Result<_>>()?;
+    let is_cut = found.len() >= at_most as usize;
+    if is_cut && let Some((unfinished, _)) = found.last().copied() {
+        found.retain(|(minute, _)| *minute > unfinished);
+    }
+    found.sort_unstable();
+    let minutes = found.chunk_by(|a, b| a.0 == b.0);
+    let first_bytes = minutes.filter_map(percentiles).collect();
+    let first_bytes_in_all = {
+        let first = found.first().map_or(0, |(minute, _)| *minute);
+        let mut all: Vec<(i64, u64)> = found.iter().map(|(_, ms)| (first, *ms)).collect();
+        all.sort_unstable();
+        percentiles(&all)
+    };
+    Ok(Recent {
+        tallies: tallies(conn, since_ms)?,
+        first_bytes,
+        first_bytes_in_all,
+        is_cut,
+    })
+}
+
+/// Of one minute's times in ascending order: the lowest that so many of a hundred do not exceed.
+fn percentiles(ascending: &[(i64, u64)]) -> Option<FirstBytes> {
+    let at = |percent: usize| {
+        let rank = (ascending.len() * percent).div_ceil(100);
+        ascending.get(rank.saturating_sub(1)).map(|(_, ms)| *ms)
+    };
+    Some(FirstBytes {
+        minute: ascending.first()?.0,
+        p50_ms: at(50)?,
+        p95_ms: at(95)?,
+        count: ascending.len(),
+    })
+}
+
 fn outcome_from(name: &str) -> Result<Outcome, StoreError> {
     Outcome::from_name(name)
         .ok_or_else(|| StoreError::inconsistent("requests", format!("unknown outcome {name:?}")))
@@ -261,9 +340,11 @@ impl Store {
         self.read(move |conn| request(conn, id)).await
     }
 
-    /// The requests that began at or after `since_ms` and have ended, by minute and outcome.
-    pub async fn tallies(&self, since_ms: i64) -> Result<Vec<Tally>, StoreError> {
-        self.read(move |conn| tallies(conn, since_ms)).await
+    /// The requests that began at or after `since_ms` and have ended: how, and how soon their first
+    /// byte came. One look, so that all numbers are of the same moment.
+    pub async fn recent(&self, since_ms: i64) -> Result<Recent, StoreError> {
+        self.read(move |conn| recent(conn, since_ms, FIRST_BYTES))
+            .await
     }
 
     /// How many requests of that key began at or after `since_ms` and have ended.

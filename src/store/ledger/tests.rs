@@ -192,7 +192,7 @@ async fn requests_are_counted_by_minute_and_outcome_from_a_moment_on() {
         assert!(bench.store.try_log(Box::new(entry(millis, n as u128))));
     }
     bench.store.flush().await.unwrap();
-    let tallies = bench.store.tallies(60_000).await.unwrap();
+    let tallies = bench.store.recent(60_000).await.unwrap().tallies;
     let found: Vec<_> = tallies
         .iter()
         .map(|t| (t.minute, t.outcome, t.count))
@@ -217,4 +217,44 @@ async fn the_use_of_a_key_is_counted_from_a_moment_on() {
     check(odd, 1003, 2, Some(1005)).await;
     check(odd, 1006, 0, None).await;
     check(KeyId::from_u128(9), 0, 0, None).await;
+}
+
+async fn first_bytes_are_ranked_by_minute_and_a_half_read_minute_is_left_out() {
+    let bench = bench();
+    let mut n = 0;
+    let mut log = |millis: u128, first_byte_ms: Option<u64>| {
+        n += 1;
+        let entry = Entry {
+            first_byte_ms,
+            ..entry(millis, n)
+        };
+        assert!(bench.store.try_log(Box::new(entry)));
+    };
+    log(59_999, Some(9));
+    for ms in [30, 10, 20] {
+        log(60_000, Some(ms));
+    }
+    log(60_001, None);
+    for ms in 1..=20 {
+        log(120_000, Some(ms));
+    }
+    bench.store.flush().await.unwrap();
+    let ranked = |minute, p50_ms, p95_ms, count| FirstBytes {
+        minute,
+        p50_ms,
+        p95_ms,
+        count,
+    };
+    let whole = bench.store.recent(60_000).await.unwrap();
+    assert_eq!(
+        whole.first_bytes,
+        [ranked(1, 20, 30, 3), ranked(2, 10, 19, 20)]
+    );
+    assert_eq!(whole.first_bytes_in_all, Some(ranked(1, 11, 20, 23)));
+    assert!(!whole.is_cut);
+    let read = bench.store.read(|conn| recent(conn, 60_000, 21)).await;
+    let cut = read.unwrap();
+    assert_eq!(cut.first_bytes, [ranked(2, 10, 19, 20)]);
+    assert!(cut.is_cut);
+    assert_eq!(cut.tallies, whole.tallies);
 }
