@@ -99,6 +99,18 @@ pub fn change(
     Ok(version)
 }
 
+/// Clears the row of that key, be it a setting's or not. Returns the new version.
+pub fn clear(tx: &Connection, read_version: i64, key: &str) -> Result<i64, StoreError> {
+    check_unchanged(tx, key, read_version)?;
+    let version = version(tx)? + 1;
+    tx.prepare_cached(
+        "UPDATE settings SET value = NULL, version = ?2, updated_at = ?3 WHERE key = ?1",
+    )?
+    .execute(params![key, version, clock::unix_millis()])?;
+    touch(tx)?;
+    Ok(version)
+}
+
 fn check_unchanged(tx: &Connection, key: &str, read_version: i64) -> Result<(), StoreError> {
     let newer: Option<Option<String>> = tx
         .prepare_cached("SELECT value FROM settings WHERE key = ?1 AND version > ?2")?
@@ -117,6 +129,12 @@ impl Store {
     /// Every override.
     pub async fn overrides(&self) -> Result<Overrides, StoreError> {
         self.read(overrides).await
+    }
+
+    /// Clears the row of that key, which may be one that this program does not know. Returns the
+    /// new version.
+    pub async fn clear_setting(&self, read_version: i64, key: String) -> Result<i64, StoreError> {
+        self.write(move |tx| clear(tx, read_version, &key)).await
     }
 
     /// Sets or (with `None`) clears settings that were read at `read_version`, all or none.
