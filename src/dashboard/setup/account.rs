@@ -1,6 +1,13 @@
 //! Step two: the first account. A preset or an address, a secret, how much it may carry; "Test"
 //! before "Save".
-use super::{bring_into_force, trouble};
+mod save;
+mod typed;
+
+use self::{
+    save::save,
+    typed::{CUSTOM, Checked, Typed, check, is_offered},
+};
+use super::trouble;
 use crate::{
     dashboard::{
         State,
@@ -10,20 +17,13 @@ use crate::{
         tested::Tested,
         wants::Wants,
     },
-    document::checked_name,
     domain::{
         pool::{
             BaseUrl, Pool,
-            document::{
-                AccountEntry, CredentialEntry, Document, EndpointEntry, Field, Mistake, Mode, Plan,
-                Tools, plan,
-            },
-            edges::Contents,
-            presets::{self, PRESETS, ProviderPreset},
+            presets::{PRESETS, ProviderPreset},
         },
         protocol::Protocol,
-        secret::{Secret, SecretError},
-        settings::{Kind, Name, Settings, Source},
+        settings::{Name, Settings, Source},
     },
     engine::probe::{self, Target, probe},
 };
@@ -33,14 +33,8 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::StatusCode;
-use serde::Deserialize;
-use std::sync::Arc;
 
-/// What clients can be served with so far; presets that speak nothing of it are not offered.
-const SERVED: [Protocol; 3] = [Protocol::OpenAi, Protocol::Anthropic, Protocol::Gemini];
-
-/// The preset whose address and protocols are typed.
-const CUSTOM: &str = "custom";
+pub(in crate::dashboard) use self::typed::secret_fault;
 
 #[derive(Template)]
 #[template(path = "setup/presets.html")]
@@ -69,143 +63,6 @@ struct AccountPage {
 impl AccountPage {
     fn is_custom(&self) -> bool {
         self.preset.name == CUSTOM
-    }
-}
-
-#[derive(Clone, Default, Deserialize)]
-pub(in crate::dashboard) struct Typed {
-    #[serde(default)]
-    preset: String,
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    base_url: String,
-    #[serde(default)]
-    protocol: String,
-    #[serde(default)]
-    secret: String,
-    #[serde(default)]
-    limit: String,
-    #[serde(default)]
-    own_limit: String,
-    #[serde(default)]
-    action: String,
-}
-
-impl Typed {
-    fn preset(&self) -> Option<&'static ProviderPreset> {
-        presets::by_name(&self.preset).filter(|preset| is_offered(preset))
-    }
-
-    /// What the form begins with.
-    fn beginning(preset: &'static ProviderPreset) -> Self {
-        Self {
-            preset: preset.name.to_owned(),
-            name: if preset.name == CUSTOM {
-                String::new()
-            } else {
-                preset.name.to_owned()
-            },
-            base_url: preset.base_url.unwrap_or_default().to_owned(),
-            protocol: "openai".to_owned(),
-            limit: "inherit".to_owned(),
-            ..Self::default()
-        }
-    }
-
-    fn has_own_limit(&self) -> bool {
-        self.limit == "own"
-    }
-
-    fn protocols(&self, preset: &ProviderPreset) -> Vec<Protocol> {
-        if preset.protocols.is_empty() {
-            Vec::from_iter(Protocol::from_name(&self.protocol).filter(|p| SERVED.contains(p)))
-        } else {
-            preset.protocols.to_vec()
-        }
-    }
-}
-
-fn is_offered(preset: &ProviderPreset) -> bool {
-    preset.name == CUSTOM || preset.protocols.iter().any(|p| SERVED.contains(p))
-}
-
-/// What was typed, once it is right.
-struct Checked {
-    name: Arc<str>,
-    preset: &'static ProviderPreset,
-    base_url: BaseUrl,
-    protocols: Vec<Protocol>,
-    secret: Secret,
-    limit: Option<u32>,
-}
-
-fn check(shell: &Shell, typed: &Typed, preset: &'static ProviderPreset) -> Result<Checked, Faults> {
-    let mut faults = Faults::default();
-    let name = checked_name(&typed.name);
-    if name.is_err() {
-        faults.add("name", shell.t("account-name-fault"));
-    }
-    let base_url = BaseUrl::parse(&typed.base_url);
-    if base_url.is_err() {
-        faults.add("base_url", shell.t("account-base-url-fault"));
-    }
-    let secret = Secret::clean(&typed.secret);
-    if let Err(error) = &secret {
-        faults.add("secret", secret_fault(shell, *error));
-    }
-    let limit = limit(typed);
-    if limit.is_err() {
-        let fault = shell.t("account-limit-fault").num("max", max_limit());
-        faults.add("own_limit", fault);
-    }
-    let protocols = typed.protocols(preset);
-    if protocols.is_empty() {
-        faults.add("protocol", shell.t("account-protocol-fault"));
-    }
-    match (name, base_url, secret, limit) {
-        (Ok(name), Ok(base_url), Ok((secret, _)), Ok(limit)) if faults.is_empty() => Ok(Checked {
-            name,
-            preset,
-            base_url,
-            protocols,
-            secret,
-            limit,
-        }),
-        _ => Err(faults),
-    }
-}
-
-pub(in crate::dashboard) fn secret_fault(shell: &Shell, error: SecretError) -> String {
-    match error {
-        SecretError::Empty => shell.t("secret-empty"),
-        SecretError::Unsendable { position, .. } => {
-            shell.t("secret-unsendable").num("position", position)
-        }
-        SecretError::TooLong { .. } => shell.t("secret-too-long"),
-    }
-    .to_string()
-}
-
-/// What was typed as a limit is none.
-struct NoLimit;
-
-/// `None` if it is inherited.
-fn limit(typed: &Typed) -> Result<Option<u32>, NoLimit> {
-    if !typed.has_own_limit() {
-        return Ok(None);
-    }
-    let number: u32 = typed.own_limit.trim().parse().map_err(|_| NoLimit)?;
-    if i64::from(number) > max_limit() {
-        return Err(NoLimit);
-    }
-    Ok(Some(number))
-}
-
-fn max_limit() -> i64 {
-    match Name::AccountStreamLimit.declaration().kind {
-        Kind::Integer { max, .. } => max,
-        _ => i64::from(u32::MAX),
     }
 }
 
@@ -334,102 +191,6 @@ fn filled(
     }
 }
 
-/// The inner error is the person's to mend.
-async fn save(
-    state: &State,
-    shell: &Shell,
-    checked: Checked,
-) -> Result<Result<(), Faults>, crate::store::StoreError> {
-    let planned = state
-        .store()
-        .change_pool(move |existing, tools| additions(existing, tools, &checked));
-    match planned.await? {
-        Ok(_) => {
-            bring_into_force(state).await?;
-            Ok(Ok(()))
-        }
-        Err(fault) => {
-            let mut faults = Faults::default();
-            match fault {
-                Taken::Name => faults.add("name", shell.t("account-name-taken")),
-                Taken::Secret(by) => faults.add("secret", shell.t("secret-taken").text("name", by)),
-                Taken::Other(mistake) => faults.add("name", mistake),
-            }
-            Ok(Err(faults))
-        }
-    }
-}
-
-/// Why an account cannot be added to what there is.
-enum Taken {
-    Name,
-    Secret(Arc<str>),
-    Other(Mistake),
-}
-
-fn additions(existing: &Contents, tools: &mut Tools<'_>, new: &Checked) -> Result<Plan, Taken> {
-    if existing.accounts.iter().any(|a| a.name == new.name) {
-        return Err(Taken::Name);
-    }
-    let fingerprint = (tools.fingerprint)(new.secret.expose());
-    let holder = existing
-        .credentials
-        .iter()
-        .find(|c| c.fingerprint == fingerprint);
-    if let Some(holder) = holder {
-        return Err(Taken::Secret(Arc::clone(&holder.name)));
-    }
-    let (endpoint, entry) = endpoint(existing, new);
-    let document = Document {
-        endpoints: Vec::from_iter(entry),
-        accounts: vec![AccountEntry {
-            name: Arc::clone(&new.name),
-            stream_limit: new.limit.map_or(Field::Absent, Field::Value),
-            ..AccountEntry::default()
-        }],
-        credentials: vec![CredentialEntry {
-            secret: Some(new.secret.clone()),
-            accounts: Field::Value(vec![Arc::clone(&new.name)]),
-            endpoints: Field::Value(vec![endpoint]),
-            ..CredentialEntry::default()
-        }],
-        ..Document::default()
-    };
-    plan(&document, existing, tools, Mode::Merge).map_err(|mistakes| {
-        let first = mistakes.into_iter().next();
-        Taken::Other(first.unwrap_or_else(|| Mistake::new("", "")))
-    })
-}
-
-/// The endpoint to use: one that is there already, or a new one under a name that is free.
-fn endpoint(existing: &Contents, new: &Checked) -> (Arc<str>, Option<EndpointEntry>) {
-    let same = existing
-        .endpoints
-        .iter()
-        .find(|e| e.base_url == new.base_url && e.protocols == new.protocols);
-    if let Some(same) = same {
-        return (Arc::clone(&same.name), None);
-    }
-    let wanted: Arc<str> = if new.preset.name == CUSTOM {
-        Arc::clone(&new.name)
-    } else {
-        new.preset.name.into()
-    };
-    let is_taken = |name: &str| existing.endpoints.iter().any(|e| &*e.name == name);
-    let numbered = (2..).map(|n| Arc::from(format!("{wanted}-{n}")));
-    let mut names = std::iter::once(Arc::clone(&wanted)).chain(numbered);
-    let name = names
-        .find(|name: &Arc<str>| !is_taken(name))
-        .unwrap_or(wanted);
-    let entry = EndpointEntry {
-        name: Arc::clone(&name),
-        base_url: Field::Value(new.base_url.clone()),
-        protocols: Field::Value(new.protocols.clone()),
-        ..EndpointEntry::default()
-    };
-    (name, Some(entry))
-}
-
 /// The models of the first credential that takes work, as its provider lists them.
 pub(in crate::dashboard) async fn models(
     state: &State,
@@ -451,6 +212,7 @@ pub(in crate::dashboard) async fn models(
 
 #[cfg(test)]
 pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
+    use crate::domain::pool::presets;
     let settings = Settings::default();
     let presets = PRESETS.iter().filter(|p| is_offered(p)).collect();
     let first = PresetsPage {
