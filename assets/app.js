@@ -3,7 +3,6 @@
 "use strict";
 
 (() => {
-  const HIDDEN_PAUSE_MS = 500;
   const LONGEST_MS = 30000;
   const STALE_AFTER = 3;
 
@@ -56,74 +55,123 @@
   });
   showCopyButtons(document);
 
-  // Live parts: one request per tick, none while hidden, later and later while they fail.
+  // Live parts: one request per tick, none while hidden or paused, later and later while they fail,
+  // none any more once the person is signed out.
   let misses = 0;
   let version = "";
+  let timer = 0;
+  let isAsking = false;
+  let isPaused = false;
+  let isOut = false;
   const mark = document.getElementById("live-mark");
   const say = (word) => {
     if (mark) mark.querySelector(".live-word").textContent = word;
   };
   const part = () => document.querySelector("[data-tick]");
+  const isQuiet = () => isPaused || isOut || document.hidden;
   const next = () => {
+    clearTimeout(timer);
     const live = part();
-    if (!live) return;
-    const every = Number(live.dataset.tick);
-    setTimeout(tick, document.hidden ? HIDDEN_PAUSE_MS : Math.min(every * 2 ** misses, LONGEST_MS));
+    if (!live || isQuiet()) return;
+    timer = setTimeout(tick, Math.min(Number(live.dataset.tick) * 2 ** misses, LONGEST_MS));
   };
   const tick = () => {
     const live = part();
-    if (!live) return;
-    if (document.hidden) return next();
+    if (!live || isQuiet() || isAsking) return;
+    isAsking = true;
     htmx.trigger(live, "tick");
+  };
+  const showStale = (isStale) => {
+    mark?.classList.toggle("is-stale", isStale);
+    part()?.classList.toggle("is-stale", isStale);
   };
   const failed = () => {
     misses += 1;
-    if (mark && misses >= STALE_AFTER) {
+    if (mark && misses >= STALE_AFTER && !isPaused) {
       say(mark.dataset.stale);
-      mark.classList.add("is-stale");
-      part()?.classList.add("is-stale");
+      showStale(true);
     }
     next();
   };
-  // After a swap the event comes from what took the part's place.
-  const isLive = (event) => (event.detail.requestConfig?.elt ?? event.detail.elt)?.matches?.("[data-tick]");
-  document.addEventListener("htmx:configRequest", (event) => {
-    if (isLive(event)) event.detail.headers["X-Shown-Version"] = version;
-  });
-  document.addEventListener("htmx:afterRequest", (event) => {
-    if (!isLive(event)) return;
-    const xhr = event.detail.xhr;
-    if (!xhr || xhr.status < 200 || xhr.status >= 300) return failed();
-    if (xhr.getResponseHeader("HX-Redirect")) {
-      if (mark) say(mark.dataset.out);
-      return;
-    }
-    version = xhr.getResponseHeader("X-Version") || version;
+  const signedOut = () => {
+    isOut = true;
+    showStale(true);
+    if (!mark) return;
+    mark.classList.add("is-out");
+    pause.hidden = true;
+    say(mark.dataset.out);
+  };
+  const seen = () => {
     misses = 0;
+    showStale(isPaused);
     if (mark) {
       const now = new Date();
       const time = mark.querySelector("time");
-      say(mark.dataset.live);
-      mark.classList.remove("is-stale");
+      say(isPaused ? mark.dataset.paused : mark.dataset.live);
       time.dateTime = now.toISOString();
       time.textContent = now.toTimeString().slice(0, 8);
     }
     next();
+  };
+  // A page that is looked at again is brought up to date at once.
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(timer);
+    tick();
+  });
+  const pause = document.getElementById("live-pause");
+  pause?.addEventListener("click", () => {
+    isPaused = !isPaused;
+    pause.textContent = isPaused ? pause.dataset.resume : pause.dataset.pause;
+    if (isPaused) {
+      clearTimeout(timer);
+      say(mark.dataset.paused);
+      showStale(true);
+    } else {
+      misses = 0;
+      tick();
+    }
+  });
+  // After a swap the event comes from what took the part's place.
+  const isLive = (event) => (event.detail.requestConfig?.elt ?? event.detail.elt)?.matches?.("[data-tick]");
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (!isLive(event)) return;
+    event.detail.headers["X-Shown-Version"] = version;
+    event.detail.timeout = LONGEST_MS;
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (!isLive(event)) return;
+    isAsking = false;
+    const status = event.detail.xhr?.status ?? 0;
+    if (status === 401) return signedOut();
+    if (status < 200 || status >= 300) return failed();
+    version = event.detail.xhr.getResponseHeader("X-Version") || version;
+    seen();
   });
   // A live part that failed must not be replaced by the error's text; what was unfolded stays so.
   let unfolded = [];
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (!isLive(event)) return;
-    if (event.detail.xhr.status >= 400) event.detail.shouldSwap = false;
+    // The words on being signed out go elsewhere, to the top of the page.
+    const status = event.detail.xhr.status;
+    if (status >= 400 && status !== 401) event.detail.shouldSwap = false;
     unfolded = Array.from(document.querySelectorAll("[data-tick] details[open][id]"), (d) => d.id);
   });
+  // What needs attention is read out when its words change, and only then.
+  const words = () => document.querySelector("[data-announce]")?.textContent.replace(/\s+/g, " ").trim();
+  let told = words();
   document.addEventListener("htmx:afterSettle", () => {
     for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
+    const now = words();
+    if (now === told) return;
+    told = now;
+    const aloud = document.getElementById("live-words");
+    if (aloud) aloud.textContent = now;
   });
   document.addEventListener("htmx:afterSwap", (event) => showCopyButtons(event.target));
   if (mark) {
     mark.querySelector(".live-refresh").hidden = true;
     mark.querySelector(".zone").hidden = true;
+    pause.hidden = false;
   }
   next();
 })();

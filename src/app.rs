@@ -87,7 +87,8 @@ impl App {
         );
         let listener = listen(boot.listen).await?;
         let address = listener.local_addr()?;
-        let pages = pages(boot, (&store, &reload), &gateway, (&access, address))?;
+        let dashboard = dashboard(boot, (&store, &reload), &gateway, (&access, address))?;
+        let pages = dashboard::router(dashboard.clone());
         let (stop, stopped) = watch::channel(false);
         let mut accepting = Vec::new();
         let (elsewhere, admin_address) = match boot.admin_listen {
@@ -110,6 +111,7 @@ impl App {
         let background = vec![
             tasks::spawn("reload", reload.clone().watch()),
             tasks::spawn("prune", prune(store.clone(), reload)),
+            tasks::spawn("fullness", dashboard.watch_fullness()),
         ];
         Ok(Self {
             address,
@@ -214,13 +216,13 @@ async fn access(
     Ok((access, setup_token))
 }
 
-/// The dashboard, for the listener that it is on.
-fn pages(
+/// What the dashboard's pages share, for the listener that they are on.
+fn dashboard(
     boot: &Boot,
     (store, reload): (&Store, &Reload),
     gateway: &Gateway,
     (access, address): (&Access, SocketAddr),
-) -> anyhow::Result<Router> {
+) -> anyhow::Result<dashboard::State> {
     let parts = dashboard::Parts {
         store: store.clone(),
         reload: reload.clone(),
@@ -233,7 +235,7 @@ fn pages(
             is_shared: boot.admin_listen.is_none(),
         },
     };
-    Ok(dashboard::router(dashboard::State::new(parts)?))
+    Ok(dashboard::State::new(parts)?)
 }
 
 fn gateway(store: &Store, reload: &Reload) -> Gateway {

@@ -12,6 +12,7 @@ mod attention;
 mod chart;
 mod error;
 mod form;
+mod fullness;
 mod headers;
 mod i18n;
 mod keys;
@@ -54,6 +55,7 @@ pub struct State(Arc<Shared>);
 struct Shared {
     parts: Parts,
     i18n: i18n::I18n,
+    fullness: fullness::Fullness,
 }
 
 /// What the dashboard shows and changes.
@@ -82,7 +84,12 @@ impl State {
     /// The handlers' view of the process. Fails only if a message file that was built in is broken.
     pub fn new(parts: Parts) -> Result<Self, LocaleError> {
         let i18n = i18n::I18n::load()?;
-        Ok(Self(Arc::new(Shared { parts, i18n })))
+        let fullness = fullness::Fullness::default();
+        Ok(Self(Arc::new(Shared {
+            parts,
+            i18n,
+            fullness,
+        })))
     }
 
     fn store(&self) -> &Store {
@@ -107,6 +114,10 @@ impl State {
 
     fn clients(&self) -> &Clients {
         &self.0.parts.clients
+    }
+
+    fn fullness(&self) -> &fullness::Fullness {
+        &self.0.fullness
     }
 
     fn i18n(&self) -> &i18n::I18n {

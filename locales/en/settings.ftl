@@ -9,7 +9,27 @@ settings-routing = Routing
 settings-timeouts = Timeouts
 settings-clients = Clients
 settings-operation = Operation
-settings-save = Save: { $group }
+settings-review = Review changes: { $group }
+settings-refused = Stored, but without effect
+settings-refused-lead = These rows stand in the database, but this version does not take them. The inherited value is in effect instead. Clearing a row removes it.
+setting-unknown = This version knows no setting of that name.
+setting-takes-number = Not accepted: it takes a whole number from { $min } to { $max }.
+setting-takes-switch = Not accepted: it takes true or false.
+setting-takes-origins = Not accepted: it takes * or origins such as https://chat.example.com, separated by commas.
+setting-refused-changed = Somebody else changed this row meanwhile, so it was not cleared. What is stored now is shown.
+review-title = Review changes
+review-lead = Nothing is saved yet. Once saved, this takes effect at once.
+review-from = { $value } ({ $source ->
+    [override] set here or through the API
+    [environment] from the environment
+   *[default] from the default
+})
+review-to = { $value }
+review-edit = Edit again
+review-save = { $count ->
+    [one] Save change
+   *[other] Save { $count } changes
+}
 setting-on = On
 setting-off = Off
 setting-nothing = none

@@ -9,7 +9,24 @@ settings-routing = 라우팅
 settings-timeouts = 시간 제한
 settings-clients = 클라이언트
 settings-operation = 운영
-settings-save = 저장: { $group }
+settings-review = 변경 내용 검토: { $group }
+settings-refused = 저장되어 있지만 적용되지 않는 항목
+settings-refused-lead = 데이터베이스에 있지만 이 버전에서 쓸 수 없는 항목입니다. 대신 상속된 값이 적용됩니다. 지우면 항목이 없어집니다.
+setting-unknown = 이 버전에는 이런 이름의 설정이 없습니다.
+setting-takes-number = 허용되지 않는 값입니다. { $min }부터 { $max }까지의 정수만 쓸 수 있습니다.
+setting-takes-switch = 허용되지 않는 값입니다. true 또는 false만 쓸 수 있습니다.
+setting-takes-origins = 허용되지 않는 값입니다. * 또는 https://chat.example.com 같은 출처를 쉼표로 구분해 쓸 수 있습니다.
+setting-refused-changed = 그사이 다른 사람이 이 항목을 변경해 지우지 않았습니다. 현재 저장된 내용이 표시됩니다.
+review-title = 변경 내용 검토
+review-lead = 아직 저장되지 않았습니다. 저장하면 즉시 적용됩니다.
+review-from = { $value } ({ $source ->
+    [override] 이 페이지 또는 API에서 설정
+    [environment] 환경 변수
+   *[default] 기본값
+})
+review-to = { $value }
+review-edit = 다시 수정
+review-save = 변경 { $count }건 저장
 setting-on = 켜짐
 setting-off = 꺼짐
 setting-nothing = 없음

@@ -9,7 +9,24 @@ settings-routing = 路由
 settings-timeouts = 超时
 settings-clients = 客户端
 settings-operation = 运行
-settings-save = 保存：{ $group }
+settings-review = 检查更改：{ $group }
+settings-refused = 已存储但未生效
+settings-refused-lead = 这些记录在数据库中，但当前版本不接受，因此生效的是继承值。清除后记录会被删除。
+setting-unknown = 当前版本没有这个名称的设置。
+setting-takes-number = 值无效：应为 { $min } 到 { $max } 之间的整数。
+setting-takes-switch = 值无效：应为 true 或 false。
+setting-takes-origins = 值无效：应为 *，或以逗号分隔的来源，例如 https://chat.example.com。
+setting-refused-changed = 其他人在此期间更改了这条记录，因此未清除。现在显示的是当前存储的内容。
+review-title = 检查更改
+review-lead = 尚未保存。保存后立即生效。
+review-from = { $value }（{ $source ->
+    [override] 来自此页面或 API
+    [environment] 来自环境变量
+   *[default] 默认值
+}）
+review-to = { $value }
+review-edit = 继续修改
+review-save = 保存 { $count } 项更改
 setting-on = 开启
 setting-off = 关闭
 setting-nothing = 无

@@ -20,7 +20,7 @@ pub(super) struct Line {
     pub(super) token: &'static str,
     pub(super) text: String,
     /// Where it is mended, and the words on the link.
-    pub(super) action: Option<(&'static str, String)>,
+    pub(super) action: Option<(String, String)>,
 }
 
 /// The lines that are shown, and how many more there are.
@@ -38,11 +38,18 @@ impl Attention {
         credentials(shell, pool, &mut lines);
         accounts(shell, pool, &mut lines);
         if !settings.is_on(Name::RequireClientKey) {
-            lines.push(line("open", "warn", shell.t("attention-open").to_string()));
+            lines.push(open(shell));
         }
         let more = lines.len().saturating_sub(SHOWN);
         lines.truncate(SHOWN);
         Self { lines, more }
+    }
+}
+
+impl Line {
+    fn with(self, address: String, words: String) -> Self {
+        let action = Some((address, words));
+        Self { action, ..self }
     }
 }
 
@@ -53,6 +60,13 @@ fn line(icon: &'static str, token: &'static str, text: String) -> Line {
         text,
         action: None,
     }
+}
+
+fn open(shell: &Shell) -> Line {
+    let text = shell.t("attention-open").to_string();
+    let words = shell.t("attention-require-key").to_string();
+    let address = "/settings#require_client_key".to_owned();
+    line("open", "warn", text).with(address, words)
 }
 
 fn disk(shell: &Shell, health: &Health, lines: &mut Vec<Line>) {
@@ -72,7 +86,10 @@ fn missing(shell: &Shell, pool: &Pool, lines: &mut Vec<Line>) {
         Missing::Nothing => return,
     };
     lines.push(Line {
-        action: Some((Missing::of(pool).address(), shell.t(action).to_string())),
+        action: Some((
+            Missing::of(pool).address().to_owned(),
+            shell.t(action).to_string(),
+        )),
         ..line("info", "info", shell.t(text).to_string())
     });
 }
@@ -85,7 +102,12 @@ fn credentials(shell: &Shell, pool: &Pool, lines: &mut Vec<Line>) {
             _ => continue,
         };
         let text = shell.t(key).text("name", &credential.name).to_string();
-        lines.push(line(icon, "bad", text));
+        let (verb, words) = match credential.state {
+            State::Disabled(DisabledReason::Auth) => ("rotate", "attention-replace-secret"),
+            _ => ("enable", "attention-enable"),
+        };
+        let address = format!("/pool/credentials/{}/{verb}", credential.id);
+        lines.push(line(icon, "bad", text).with(address, shell.t(words).to_string()));
     }
 }
 
@@ -97,15 +119,15 @@ fn accounts(shell: &Shell, pool: &Pool, lines: &mut Vec<Line>) {
             _ => continue,
         };
         let text = shell.t(key).text("name", &account.name).to_string();
-        lines.push(line(icon, "bad", text));
+        let address = format!("/pool/accounts/{}/enable", account.id);
+        let words = shell.t("attention-enable").to_string();
+        lines.push(line(icon, "bad", text).with(address, words));
     }
     let is_idle = !pool.edges().is_empty() && !pool.edges().iter().any(|e| pool.takes_work(e));
     if is_idle {
-        lines.push(line(
-            "disabled",
-            "bad",
-            shell.t("attention-nothing-takes-work").to_string(),
-        ));
+        let text = shell.t("attention-nothing-takes-work").to_string();
+        let words = shell.t("attention-open-pool").to_string();
+        lines.push(line("disabled", "bad", text).with("/pool".to_owned(), words));
     }
 }
 
@@ -123,10 +145,10 @@ pub(super) fn samples(shell: &Shell) -> Attention {
                 .text("name", 1)
                 .to_string(),
         ),
-        ("open", "warn", shell.t("attention-open").to_string()),
     ];
+    let lines = lines.into_iter().map(|(i, k, t)| line(i, k, t));
     Attention {
-        lines: lines.into_iter().map(|(i, k, t)| line(i, k, t)).collect(),
+        lines: lines.chain([open(shell)]).collect(),
         more: 3,
     }
 }

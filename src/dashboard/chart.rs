@@ -1,7 +1,11 @@
-//! Small charts: bars over time, drawn by the server.
+//! Small charts over time, drawn by the server: bars and lines.
 //!
-//! Rule: the scale begins at zero; a minute without anything is a gap; sizes are attributes, since
-//! inline styles are forbidden; colours are classes, so that both themes work.
+//! Rule: the scale begins at zero; what is not known is a gap; what is still being counted is
+//! dashed; sizes are attributes, since inline styles are forbidden; colours are classes, so that
+//! both themes work.
+mod lines;
+
+pub(super) use self::lines::{Lines, Series};
 
 /// The drawing's own units; the page stretches it.
 pub(super) const WIDTH: u32 = 480;
@@ -17,11 +21,13 @@ pub(super) struct Part {
     pub(super) y: u32,
     pub(super) width: u32,
     pub(super) height: u32,
-    /// The class that colours it.
+    /// The class that colours it, which is also the name of its pattern.
     pub(super) class: &'static str,
+    /// Whether its step is still being counted.
+    pub(super) is_running: bool,
 }
 
-/// Bars of stacked counts, one bar for each step of time.
+/// Bars of stacked counts, one bar for each step of time, the last of which is still running.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bars {
     pub(super) parts: Vec<Part>,
@@ -32,15 +38,11 @@ pub(super) struct Bars {
 impl Bars {
     /// `steps` has for each step its counts, from the bottom up; `classes` colours them.
     pub(super) fn new<const N: usize>(steps: &[[u64; N]], classes: [&'static str; N]) -> Self {
-        let top = steps
-            .iter()
-            .map(|step| step.iter().sum())
-            .max()
-            .unwrap_or(0);
-        let count = u32::try_from(steps.len()).unwrap_or(u32::MAX).max(1);
-        let slot = WIDTH / count;
+        let sums = steps.iter().map(|step| step.iter().sum());
+        let top = sums.max().unwrap_or(0);
+        let slot = slot(steps.len());
         let mut parts = Vec::new();
-        for (n, step) in (0..count).zip(steps) {
+        for (n, step) in (0..).zip(steps) {
             let mut below = 0;
             for (value, class) in step.iter().zip(classes) {
                 let (from, to) = (scaled(below, top), scaled(below + value, top));
@@ -53,6 +55,7 @@ impl Bars {
                         width: slot.saturating_sub(GAP).max(1),
                         height,
                         class,
+                        is_running: n as usize + 1 == steps.len(),
                     });
                 }
                 below += value;
@@ -62,8 +65,13 @@ impl Bars {
     }
 }
 
+/// The width of one step.
+fn slot(steps: usize) -> u32 {
+    WIDTH / u32::try_from(steps).unwrap_or(u32::MAX).max(1)
+}
+
 fn scaled(value: u64, top: u64) -> u32 {
-    let scaled = value * u64::from(HEIGHT) / top.max(1);
+    let scaled = value.saturating_mul(u64::from(HEIGHT)) / top.max(1);
     u32::try_from(scaled).unwrap_or(HEIGHT)
 }
 
@@ -77,9 +85,13 @@ mod tests {
         let drawn: Vec<_> = bars
             .parts
             .iter()
-            .map(|p| (p.x, p.y, p.height, p.class))
+            .map(|p| (p.x, p.y, p.height, p.class, p.is_running))
             .collect();
-        let expect = [(2, 0, 96, "a"), (322, 72, 24, "a"), (322, 48, 24, "b")];
+        let expect = [
+            (2, 0, 96, "a", false),
+            (322, 72, 24, "a", true),
+            (322, 48, 24, "b", true),
+        ];
         assert_eq!(drawn, expect);
         assert_eq!(bars.top, 4);
     }

@@ -2,9 +2,11 @@
 //!
 //! Rule: what has not changed is answered 204, so that the page is left alone. The page says what
 //! it shows by the version that stood on its fragment.
+use super::shell::{Shell, render};
 use crate::digest;
 use askama::Template;
 use axum::response::{Html, IntoResponse as _, Response};
+use axum_htmx::{HxReswap, HxRetarget, SwapOption};
 use http::{HeaderMap, HeaderName, StatusCode};
 
 /// What the page shows now.
@@ -12,6 +14,30 @@ const SHOWN: HeaderName = HeaderName::from_static("x-shown-version");
 
 /// What it will show.
 const VERSION: HeaderName = HeaderName::from_static("x-version");
+
+/// Whether it is the page itself that asks, and no person.
+pub(super) fn is_tick(headers: &HeaderMap) -> bool {
+    headers.contains_key(SHOWN)
+}
+
+#[derive(Template)]
+#[template(path = "components/signed_out.html")]
+struct SignedOut<'a> {
+    shell: &'a Shell,
+    login: String,
+}
+
+/// Says on top of the page that its person is signed out: a tick must neither put the login into
+/// the page nor take away what the person reads.
+pub(super) fn signed_out(shell: &Shell, login: String) -> Response {
+    (
+        StatusCode::UNAUTHORIZED,
+        HxRetarget("#problems".to_owned()),
+        HxReswap(SwapOption::InnerHtml),
+        render(&SignedOut { shell, login }),
+    )
+        .into_response()
+}
 
 /// Answers with the fragment, unless the page shows it already.
 pub(super) fn answer(fragment: &impl Template, headers: &HeaderMap) -> Response {

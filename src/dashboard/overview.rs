@@ -1,9 +1,17 @@
-//! Overview: what needs attention, how full the pool is now, and how requests of the last quarter
-//! of an hour ended.
+//! Overview: what needs attention, how full the pool is now, how the last quarter of an hour went,
+//! which accounts stand aside and which keys hold most.
+//!
+//! Invariant: a number is counted once, and what is not known is said to be so, never zero.
+mod lists;
+mod recent;
+
+use self::{
+    lists::{AccountRow, KeyRow, List},
+    recent::Recent,
+};
 use super::{
     State,
     attention::Attention,
-    chart::{self, Bars},
     error::Trouble,
     live,
     session::Operator,
@@ -12,18 +20,13 @@ use super::{
 };
 use crate::{
     clock,
-    domain::{ledger::Outcome, pool::Pool, settings::Name},
-    store::ledger::Tally,
+    domain::{pool::Pool, settings::Name},
+    engine::live::{Registry, Stage},
 };
 use askama::Template;
 use axum::{extract, response::Response};
 use http::HeaderMap;
-use std::sync::Arc;
-
-/// The window of the charts and counts.
-const MINUTES: i64 = 15;
-
-const MINUTE_MS: i64 = 60_000;
+use std::{sync::Arc, time::Duration};
 
 #[derive(Template)]
 #[template(path = "overview.html", blocks = ["live"])]
@@ -32,16 +35,21 @@ struct OverviewPage {
     attention: Attention,
     now: Now,
     recent: Recent,
+    aside: List<AccountRow>,
+    busy: List<KeyRow>,
 }
 
 /// The pool at this moment.
 struct Now {
     looked_at: i64,
     in_flight: u64,
+    /// What ordinary requests may hold; `None` where some account is unlimited.
     capacity: Option<u64>,
     /// What is kept for clients that come back to a running response.
     reserve: u64,
     waiting: usize,
+    /// How long the one has waited that waits longest.
+    oldest_wait: Option<String>,
     requests: usize,
     accounts: usize,
     active: usize,
@@ -49,80 +57,21 @@ struct Now {
 }
 
 impl Now {
-    /// How full the pool is, in per mille of its capacity: the width of a bar.
-    fn filled(&self) -> u64 {
-        let capacity = self.capacity.unwrap_or(0).max(1);
-        (self.in_flight * 1000 / capacity).min(1000)
-    }
-}
-
-/// The requests that began in the window and have ended.
-struct Recent {
-    /// Whether a log is kept at all; without one nothing can be said.
-    is_kept: bool,
-    ok: u64,
-    refused: u64,
-    failed: u64,
-    left: u64,
-    bars: Bars,
-    /// For the table: the minute as text and its counts.
-    rows: Vec<(String, [u64; 4])>,
-}
-
-impl Recent {
-    fn total(&self) -> u64 {
-        self.ok + self.refused + self.failed + self.left
+    /// The bar's parts, in per mille of all streams: what is in flight, and where the reserve
+    /// begins.
+    fn bar(&self) -> (u64, u64) {
+        let ordinary = self.capacity.unwrap_or(0);
+        let all = (ordinary + self.reserve).max(1);
+        let part = |streams: u64| (streams * 1000 / all).min(1000);
+        (part(self.in_flight), part(ordinary))
     }
 
-    fn first(&self) -> &str {
-        self.rows.first().map_or("", |(minute, _)| minute)
+    /// Where the reserve is drawn, and how wide, in per cent of the bar.
+    fn bar_reserve(&self) -> (String, String) {
+        let per_cent = |mille: u64| format!("{}.{}%", mille / 10, mille % 10);
+        let (_, begins) = self.bar();
+        (per_cent(begins), per_cent(1000 - begins))
     }
-
-    fn last(&self) -> &str {
-        self.rows.last().map_or("", |(minute, _)| minute)
-    }
-
-    #[expect(clippy::unused_self, reason = "templates can only call methods")]
-    fn view_box(&self) -> String {
-        format!("0 0 {} {}", chart::WIDTH, chart::HEIGHT)
-    }
-
-    fn new(shell: &Shell, tallies: &[Tally], now_ms: i64, is_kept: bool) -> Self {
-        let last = now_ms / MINUTE_MS;
-        let first = last - MINUTES + 1;
-        let steps: Vec<[u64; 4]> = (first..=last)
-            .map(|minute| counts(tallies, minute))
-            .collect();
-        let sum = |n: usize| steps.iter().filter_map(|step| step.get(n)).sum();
-        let rows = (first..=last)
-            .zip(&steps)
-            .map(|(minute, step)| (shell.clock_short(minute * MINUTE_MS), *step));
-        Self {
-            is_kept,
-            ok: sum(0),
-            refused: sum(1),
-            failed: sum(2),
-            left: sum(3),
-            rows: rows.collect(),
-            bars: Bars::new(&steps, ["ok", "refused", "failed", "left"]),
-        }
-    }
-}
-
-/// What ended well, what was refused by us, what failed upstream, and whose client left.
-fn counts(tallies: &[Tally], minute: i64) -> [u64; 4] {
-    let of = |outcomes: &[Outcome]| {
-        let matching = tallies
-            .iter()
-            .filter(|t| t.minute == minute && outcomes.contains(&t.outcome));
-        matching.map(|t| t.count).sum()
-    };
-    [
-        of(&[Outcome::Ok]),
-        of(&[Outcome::Refused]),
-        of(&[Outcome::Failed, Outcome::Broken]),
-        of(&[Outcome::ClientGone]),
-    ]
 }
 
 /// `GET /`.
@@ -143,102 +92,140 @@ pub(super) async fn show(
 
 async fn page(state: &State, shell: Shell) -> Result<OverviewPage, Trouble> {
     let now_ms = clock::unix_millis();
-    let since = (now_ms / MINUTE_MS - MINUTES + 1) * MINUTE_MS;
-    let tallies = state.store().tallies(since).await?;
+    let found = state.store().recent(recent::since(now_ms)).await?;
+    // The step that is running shows what is so now, whenever the last look was.
+    state.look_at_fullness(now_ms);
+    let seen = state.fullness().window(now_ms);
     let configuration = state.reload().configuration();
     let pool = Arc::clone(&configuration.pool());
     let settings = Arc::clone(&configuration.settings());
     let admission = configuration.admission();
-    let (in_flight, capacity) = admission.stream_totals();
     let is_kept = settings.integer(Name::RequestLogRetentionDays) > 0;
-    let (active, accounts) = activity(&pool);
-    let reserve = settings.integer(Name::AccountStreamReserve);
     Ok(OverviewPage {
         attention: Attention::find(&shell, &pool, &settings, &state.store().health()),
-        recent: Recent::new(&shell, &tallies, now_ms, is_kept),
-        now: Now {
-            looked_at: now_ms,
-            in_flight,
-            capacity,
-            reserve,
-            waiting: admission.counts().1,
-            requests: state.live().count(),
-            accounts,
-            active,
-            keys: pool.keys().len(),
-        },
+        recent: Recent::new(&shell, (&found, is_kept), &seen, now_ms),
+        now: now(state, &shell, &pool, now_ms),
+        aside: lists::accounts(&shell, &pool, &admission.account_streams()),
+        busy: lists::keys(&shell, &pool, admission.holdings()),
         shell,
     })
 }
 
-/// How many accounts take work, of how many.
-fn activity(pool: &Pool) -> (usize, usize) {
+fn now(state: &State, shell: &Shell, pool: &Pool, now_ms: i64) -> Now {
+    let admission = state.reload().configuration().admission();
+    let (in_flight, capacity) = admission.stream_totals();
     let accounts = pool.accounts();
-    let active = accounts.iter().filter(|a| a.state.takes_work()).count();
-    (active, accounts.len())
+    Now {
+        looked_at: now_ms,
+        in_flight,
+        capacity,
+        reserve: admission.stream_reserve(),
+        waiting: admission.counts().1,
+        oldest_wait: oldest_wait(state.live()).map(|wait| shell.span(wait)),
+        requests: state.live().count(),
+        accounts: accounts.len(),
+        active: accounts.iter().filter(|a| a.state.takes_work()).count(),
+        keys: pool.keys().len(),
+    }
+}
+
+/// How long the request has waited for a slot that waits longest.
+fn oldest_wait(live: &Registry) -> Option<Duration> {
+    let waits = live.snapshot().into_iter().filter_map(|request| {
+        let since = request.micros(Stage::Parked)?;
+        let is_waiting = request.stage() == Stage::Parked;
+        is_waiting.then(|| {
+            request
+                .received_at
+                .elapsed()
+                .saturating_sub(Duration::from_micros(since))
+        })
+    });
+    waits.max()
 }
 
 #[cfg(test)]
 pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
-    let now_ms = 1_700_000_000_000;
-    let tally = |ago: i64, outcome, count| Tally {
-        minute: now_ms / MINUTE_MS - ago,
-        outcome,
-        count,
-    };
-    let busy = [
-        tally(0, Outcome::Ok, 1204),
-        tally(1, Outcome::Refused, 2),
-        tally(3, Outcome::Broken, 1),
-        tally(4, Outcome::ClientGone, 1),
-    ];
     let now = |capacity| Now {
-        looked_at: now_ms,
+        looked_at: recent::samples::NOW_MS,
         in_flight: 3,
         capacity,
         reserve: 1,
         waiting: 2,
+        oldest_wait: capacity.map(|_| shell.span_ms(12_000)),
         requests: 5,
         accounts: 2,
         active: 1,
         keys: 3,
     };
-    let sample = |attention, capacity, tallies: &[Tally], is_kept| {
-        let page = OverviewPage {
-            attention,
-            now: now(capacity),
-            recent: Recent::new(shell, tallies, now_ms, is_kept),
-            shell: shell.clone(),
-        };
-        ("overview", page.render().unwrap())
+    let none = |capacity, is_kept| OverviewPage {
+        attention: Attention::default(),
+        now: now(capacity),
+        recent: recent::samples::empty(shell, is_kept),
+        aside: List {
+            rows: Vec::new(),
+            more: 0,
+        },
+        busy: List {
+            rows: Vec::new(),
+            more: 0,
+        },
+        shell: shell.clone(),
     };
-    vec![
-        sample(super::attention::samples(shell), Some(12), &busy, true),
-        sample(Attention::default(), None, &[], true),
-        sample(Attention::default(), Some(0), &[], false),
-    ]
+    let all = OverviewPage {
+        attention: super::attention::samples(shell),
+        recent: recent::samples::busy(shell),
+        aside: lists::samples::accounts(shell),
+        busy: lists::samples::keys(shell),
+        ..none(Some(12), true)
+    };
+    let pages = [all, none(None, true), none(Some(0), false)];
+    pages
+        .iter()
+        .map(|page| ("overview", page.render().unwrap()))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::ids::RequestId;
 
     #[test]
-    fn refused_by_us_and_failed_upstream_are_two_things() {
-        let tally = |minute, outcome, count| Tally {
-            minute,
-            outcome,
-            count,
+    fn the_bar_ends_with_the_reserve() {
+        let check = |in_flight, capacity, reserve, expect| {
+            let now = Now {
+                looked_at: 0,
+                in_flight,
+                capacity,
+                reserve,
+                waiting: 0,
+                oldest_wait: None,
+                requests: 0,
+                accounts: 0,
+                active: 0,
+                keys: 0,
+            };
+            assert_eq!(now.bar(), expect);
         };
-        let tallies = [
-            tally(7, Outcome::Ok, 5),
-            tally(7, Outcome::Refused, 1),
-            tally(7, Outcome::Failed, 2),
-            tally(7, Outcome::Broken, 3),
-            tally(7, Outcome::ClientGone, 4),
-            tally(8, Outcome::Ok, 9),
-        ];
-        assert_eq!(counts(&tallies, 7), [5, 1, 5, 4]);
-        assert_eq!(counts(&tallies, 6), [0; 4]);
+        check(3, Some(6), 2, (375, 750));
+        check(8, Some(6), 2, (1000, 750));
+        check(0, Some(0), 0, (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_who_waits_now_is_the_oldest_who_waits() {
+        let registry = Registry::default();
+        let desk = registry.desk();
+        let gone = desk.enter(RequestId::from_u128(1), false);
+        gone.reach(Stage::Parked);
+        tokio::time::advance(Duration::from_secs(3)).await;
+        gone.reach(Stage::Admitted);
+        assert_eq!(oldest_wait(&registry), None);
+        let waits = desk.enter(RequestId::from_u128(2), false);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        waits.reach(Stage::Parked);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(oldest_wait(&registry), Some(Duration::from_secs(5)));
     }
 }

@@ -1,6 +1,6 @@
 //! Who is asking. A handler that takes an [`Operator`] cannot be reached without a session: the
 //! extractor is the permission.
-use super::{State, error::Trouble, shell::Shell, wants::Wants};
+use super::{State, error::Trouble, live, shell::Shell, wants::Wants};
 use crate::{
     domain::ids::SessionId,
     peer::{Peer, Sender},
@@ -9,8 +9,8 @@ use axum::{
     extract::{FromRequestParts, OptionalFromRequestParts},
     response::{IntoResponse as _, Redirect, Response},
 };
-use axum_htmx::HxRedirect;
-use http::{HeaderMap, header, request::Parts};
+use axum_htmx::{HX_CURRENT_URL, HxRedirect};
+use http::{HeaderMap, Uri, header, request::Parts};
 
 /// A person who is logged in.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +50,10 @@ impl OptionalFromRequestParts<State> for Operator {
 /// Where a person without a session goes first.
 async fn to_the_door(parts: &Parts, state: &State) -> Result<Response, Response> {
     match state.access().is_set_up().await {
+        Ok(true) if live::is_tick(&parts.headers) => {
+            let login = login_to(page_of(&parts.headers).as_deref().unwrap_or("/"));
+            Ok(live::signed_out(&Shell::of(parts, state), login))
+        }
         Ok(true) => Ok(go(login_address(parts), Wants::of(&parts.headers))),
         Ok(false) => Ok(go("/setup/password".to_owned(), Wants::of(&parts.headers))),
         Err(error) => Err(failed(parts, state, error.into())),
@@ -59,12 +63,26 @@ async fn to_the_door(parts: &Parts, state: &State) -> Result<Response, Response>
 /// The login, which leads back to the page that was asked for.
 fn login_address(parts: &Parts) -> String {
     let wanted = parts.uri.path_and_query().map_or("/", |p| p.as_str());
-    if parts.method.is_safe() && wanted != "/" && Wants::of(&parts.headers) == Wants::Page {
-        let query = form_urlencoded(wanted);
-        format!("/login?next={query}")
+    if parts.method.is_safe() && Wants::of(&parts.headers) == Wants::Page {
+        login_to(wanted)
     } else {
-        "/login".to_owned()
+        login_to("/")
     }
+}
+
+/// The login, which leads on to that address of ours.
+fn login_to(wanted: &str) -> String {
+    if wanted == "/" {
+        return "/login".to_owned();
+    }
+    let query = form_urlencoded(wanted);
+    format!("/login?next={query}")
+}
+
+/// The page that a fragment was asked for by.
+fn page_of(headers: &HeaderMap) -> Option<String> {
+    let url: Uri = headers.get(HX_CURRENT_URL)?.to_str().ok()?.parse().ok()?;
+    Some(local_address(url.path_and_query()?.as_str()).to_owned())
 }
 
 /// Bytes that need no escape in a query's value.

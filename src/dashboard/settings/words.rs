@@ -63,6 +63,18 @@ pub(super) fn accepted(shell: &Shell, declaration: &Declaration) -> String {
     }
 }
 
+/// Which values would be accepted, for a stored one that is not.
+pub(super) fn accepts(shell: &Shell, declaration: &Declaration) -> String {
+    match declaration.kind {
+        Kind::Integer { min, max } => {
+            let text = shell.t("setting-takes-number").num("min", min);
+            text.num("max", max).to_string()
+        }
+        Kind::Switch => shell.t("setting-takes-switch").to_string(),
+        Kind::Origins => shell.t("setting-takes-origins").to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -30,7 +30,9 @@ async fn what_was_changed_is_saved_and_in_force_and_the_rest_stays_inherited() {
     page.says("FAIRLANE_ACCOUNT_STREAM_LIMIT");
     let form = "version=0&account_stream_limit=12&was.account_stream_limit=8\
                 &waiters_per_key=200&was.waiters_per_key=200";
-    let saved = bench.post("/settings", form).await;
+    let saved = bench
+        .post("/settings", &format!("{form}&confirmed=yes"))
+        .await;
     assert_eq!(saved.location(), "/settings?done=saved");
     check(
         &bench,
@@ -84,12 +86,12 @@ async fn a_conflict_shows_both_values_and_the_choice_is_kept() {
     let store = bench.state.store();
     store.change_settings(0, theirs).await.unwrap();
     // Another setting that was read at the same version is no conflict.
-    let other = "version=0&max_attempts=5&was.max_attempts=3";
+    let other = "version=0&max_attempts=5&was.max_attempts=3&confirmed=yes";
     assert_eq!(
         bench.post("/settings", other).await.location(),
         "/settings?done=saved"
     );
-    let form = "version=0&account_stream_limit=12&was.account_stream_limit=8";
+    let form = "version=0&account_stream_limit=12&was.account_stream_limit=8&confirmed=yes";
     let refused = bench.post("/settings", form).await;
     assert_eq!(refused.status, StatusCode::CONFLICT);
     refused.says("Somebody else changed this meanwhile.");
@@ -99,7 +101,7 @@ async fn a_conflict_shows_both_values_and_the_choice_is_kept() {
     let choice = |word: &str| {
         format!(
             "version=2&account_stream_limit=12&was.account_stream_limit=20\
-             &choice.account_stream_limit={word}"
+             &choice.account_stream_limit={word}&confirmed=yes"
         )
     };
     let theirs = bench.post("/settings", &choice("theirs")).await;
@@ -165,4 +167,67 @@ async fn a_form_that_no_page_gave_out_changes_nothing() {
         assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{form}");
     }
     check(&bench, Name::MaxAttempts, &number(3), Source::Default);
+}
+
+#[tokio::test]
+async fn what_would_change_is_shown_before_it_is_saved() {
+    let bench = logged_in(Layer::default()).await;
+    let form = "version=0&account_stream_limit=12&was.account_stream_limit=8\
+                &waiters_per_key=200&was.waiters_per_key=200";
+    let review = bench.post("/settings", form).await;
+    assert_eq!(review.status, StatusCode::OK);
+    review.says("8 (from the default)</span>");
+    review.says("<span class=\"change-to\">12</span>");
+    review.says("name=\"account_stream_limit\" value=\"12\"");
+    review.says("name=\"was.account_stream_limit\" value=\"8\"");
+    assert!(!review.text.contains("waiters_per_key"));
+    assert_eq!(bench.state.store().overrides().await.unwrap().version, 0);
+    let sent = "version=0&account_stream_limit=12&was.account_stream_limit=8";
+    let again = bench.post("/settings", &format!("{sent}&edit=yes")).await;
+    again.says("name=\"account_stream_limit\" value=\"12\"");
+    again.says("name=\"was.account_stream_limit\" value=\"8\"");
+    assert_eq!(bench.state.store().overrides().await.unwrap().version, 0);
+    let saved = bench
+        .post("/settings", &format!("{sent}&confirmed=yes"))
+        .await;
+    assert_eq!(saved.location(), "/settings?done=saved");
+}
+
+/// Stores a row as another version might have left it.
+async fn leave(bench: &Bench, key: &'static str, value: &'static str, version: i64) {
+    let left = bench.state.store().write(move |tx| {
+        tx.execute(
+            "INSERT INTO settings (key, value, version, updated_at) VALUES (?1, ?2, ?3, 0)
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = excluded.version",
+            (key, value, version),
+        )?;
+        Ok(())
+    });
+    left.await.unwrap();
+}
+
+#[tokio::test]
+async fn stored_rows_that_are_not_accepted_are_named_and_can_be_cleared() {
+    let bench = logged_in(Layer::default()).await;
+    assert!(!bench.get("/settings").await.text.contains("id=\"refused\""));
+    leave(&bench, "max_attempts", "many", 1).await;
+    leave(&bench, "of_another_version", "<1>", 2).await;
+    let page = bench.get("/settings").await;
+    page.says("<code translate=\"no\">max_attempts</code> = <code translate=\"no\">many</code>");
+    page.says("it takes a whole number from 1 to 10");
+    page.says("This version knows no setting of that name.");
+    page.says("Clear: of_another_version");
+    assert!(!page.text.contains("<1>"));
+    for (version, key) in [(2, "max_attempts"), (3, "of_another_version")] {
+        let form = format!("version={version}&setting={key}");
+        let cleared = bench.post("/settings/clear", &form).await;
+        assert_eq!(cleared.location(), "/settings?done=cleared");
+    }
+    assert_eq!(bench.state.store().overrides().await.unwrap().rows, []);
+    leave(&bench, "of_another_version", "2", 9).await;
+    let late = bench.post("/settings/clear", "version=4&setting=of_another_version");
+    let late = late.await;
+    assert_eq!(late.status, StatusCode::CONFLICT);
+    late.says("Somebody else changed this row meanwhile");
+    late.says("<code translate=\"no\">2</code>");
 }

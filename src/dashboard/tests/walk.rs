@@ -219,9 +219,36 @@ async fn the_live_part_is_a_piece_and_is_sent_once() {
     ];
     let same = bench.send(Method::GET, "/", "", &shown).await;
     assert_eq!(same.status, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn a_tick_after_signing_out_says_so_on_the_page_and_leads_nowhere() {
+    let bench = bench().await;
+    bench.set_up().await;
     *bench.cookie.lock().unwrap() = String::new();
-    let out = bench.fragment("/").await;
-    assert_eq!(out.header("hx-redirect"), "/login");
+    let page = "http://localhost:8080/requests?status=5xx";
+    let tick = [
+        ("hx-request", "true"),
+        ("x-shown-version", ""),
+        ("hx-current-url", page),
+    ];
+    let out = bench.send(Method::GET, "/", "", &tick).await;
+    assert_eq!(out.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(out.header("hx-redirect"), "");
+    assert_eq!(out.header("hx-retarget"), "#problems");
+    out.says("Signed out");
+    out.says("href=\"/login?next=/requests%3Fstatus%3D5xx\"");
+    assert!(!out.text.contains("name=\"password\""));
+    // What a person asked for leads to the login as ever.
+    let asked = bench.fragment("/").await;
+    assert_eq!(asked.header("hx-redirect"), "/login");
+    let elsewhere = [
+        tick[0],
+        tick[1],
+        ("hx-current-url", "https://evil.example//x"),
+    ];
+    let out = bench.send(Method::GET, "/", "", &elsewhere).await;
+    out.says("href=\"/login\"");
 }
 
 #[tokio::test]
