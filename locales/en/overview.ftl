@@ -59,8 +59,14 @@ first-byte-title = Time to first byte
 first-byte-p50 = p50
 first-byte-p95 = p95
 first-byte-top = up to { $top } ms
-first-byte-chart = Time to first byte: half within { $half } ms, 95 of 100 within { $most } ms, from { $count } answers
-first-byte-found = Half within { $half } ms, 95 of 100 within { $most } ms, from { $count } answers.
+first-byte-chart = Time to first byte: half within { $half } ms, 95 of 100 within { $most } ms, from { $count ->
+    [one] one answer
+   *[other] { $count } answers
+}
+first-byte-found = Half within { $half } ms, 95 of 100 within { $most } ms, from { $count ->
+    [one] one answer
+   *[other] { $count } answers
+}.
 first-byte-cut = There are more; only the newest were looked at.
 first-byte-table = Time to first byte by minute
 fullness-title = In flight and capacity

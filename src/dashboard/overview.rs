@@ -57,6 +57,12 @@ struct Now {
 }
 
 impl Now {
+    /// Whether there is a number of streams to be full of.
+    fn has_room(&self) -> bool {
+        self.capacity
+            .is_some_and(|ordinary| ordinary + self.reserve > 0)
+    }
+
     /// The bar's parts, in per mille of all streams: what is in flight, and where the reserve
     /// begins.
     fn bar(&self) -> (u64, u64) {
@@ -101,10 +107,11 @@ async fn page(state: &State, shell: Shell) -> Result<OverviewPage, Trouble> {
     let settings = Arc::clone(&configuration.settings());
     let admission = configuration.admission();
     let is_kept = settings.integer(Name::RequestLogRetentionDays) > 0;
+    let now = now(state, &shell, &pool, now_ms);
     Ok(OverviewPage {
         attention: Attention::find(&shell, &pool, &settings, &state.store().health()),
-        recent: Recent::new(&shell, (&found, is_kept), &seen, now_ms),
-        now: now(state, &shell, &pool, now_ms),
+        recent: Recent::new(&shell, (&found, is_kept), (&seen, now.in_flight), now_ms),
+        now,
         aside: lists::accounts(&shell, &pool, &admission.account_streams()),
         busy: lists::keys(&shell, &pool, admission.holdings()),
         shell,

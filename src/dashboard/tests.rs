@@ -1,5 +1,6 @@
 //! The dashboard driven through its router, as a browser without script would.
 mod keys;
+mod overview;
 mod pages;
 mod pool;
 mod requests;

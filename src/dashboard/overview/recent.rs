@@ -82,7 +82,7 @@ impl Recent {
     pub(super) fn new(
         shell: &Shell,
         (recent, is_kept): (&ledger::Recent, bool),
-        seen: &[Option<Seen>],
+        (seen, in_flight): (&[Option<Seen>], u64),
         now_ms: i64,
     ) -> Self {
         let minutes = minutes(now_ms);
@@ -101,7 +101,7 @@ impl Recent {
             rows: minutes.clone().map(clock).zip(steps.clone()).collect(),
             bars: Bars::new(&steps, ["ok", "refused", "failed", "left"]),
             first_bytes: FirstByteChart::new(shell, recent, minutes),
-            fullness: FullnessChart::new(shell, seen, now_ms),
+            fullness: FullnessChart::new(shell, (seen, in_flight), now_ms),
         }
     }
 }
@@ -154,7 +154,7 @@ impl FirstByteChart {
 }
 
 impl FullnessChart {
-    fn new(shell: &Shell, seen: &[Option<Seen>], now_ms: i64) -> Self {
+    fn new(shell: &Shell, (seen, now): (&[Option<Seen>], u64), now_ms: i64) -> Self {
         let series = |class, label, value: fn(Seen) -> Option<u64>| Series {
             values: seen.iter().map(|seen| seen.and_then(value)).collect(),
             class,
@@ -178,7 +178,7 @@ impl FullnessChart {
             rows: rows
                 .map(|m| (shell.clock_short(m * MINUTE_MS), most(m)))
                 .collect(),
-            now: last.map_or(0, |s| s.in_flight),
+            now,
             peak: seen
                 .iter()
                 .flatten()
@@ -233,13 +233,13 @@ pub(super) mod samples {
             capacity: Some(12),
         };
         let seen: Vec<_> = (0..STEPS).map(|n| (n > 40).then(|| seen(n))).collect();
-        Recent::new(shell, (&found, true), &seen, NOW_MS)
+        Recent::new(shell, (&found, true), (&seen, 3), NOW_MS)
     }
 
     /// One without anything, with or without a log.
     pub(in super::super) fn empty(shell: &Shell, is_kept: bool) -> Recent {
         let found = ledger::Recent::default();
-        Recent::new(shell, (&found, is_kept), &[], NOW_MS)
+        Recent::new(shell, (&found, is_kept), (&[], 0), NOW_MS)
     }
 }
 

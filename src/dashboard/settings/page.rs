@@ -42,6 +42,11 @@ pub(super) struct Section {
 }
 
 impl Section {
+    /// Whether there is anything in it that can be set here.
+    pub(super) fn can_change(&self) -> bool {
+        self.rows.iter().any(|row| !row.is_locked())
+    }
+
     /// The key of its heading.
     pub(super) fn heading(&self) -> &'static str {
         words::heading(self.group)

@@ -1,0 +1,133 @@
+//! Overview: what it says of requests, keys and accounts, and of nothing at all.
+use super::*;
+use crate::{
+    clock,
+    domain::{
+        admission::{Demand, Kinds},
+        ids::RequestId,
+        ledger::{Entry, Outcome},
+        pool::State as Standing,
+        protocol::Protocol,
+    },
+};
+use std::time::Duration;
+
+const ACCOUNT: &str = "preset=openai&name=team&base_url=https://api.openai.com/v1&secret=sk-0123456789abcdef&limit=own&own_limit=2";
+
+async fn with_a_key() -> Bench {
+    let bench = bench().await;
+    bench.set_up().await;
+    bench.post("/setup/account", ACCOUNT).await;
+    let made = bench.post("/setup/key", "name=nightly").await;
+    assert_eq!(made.status, StatusCode::OK);
+    bench
+}
+
+fn demand(bench: &Bench) -> Arc<Demand> {
+    let pool = bench.state.reload().configuration().pool();
+    Arc::new(Demand {
+        key: pool.keys().first().cloned(),
+        protocol: Protocol::OpenAi,
+        model: Some("m".into()),
+        kinds: Kinds {
+            stream: true,
+            create: false,
+        },
+        reattach: false,
+        needs_owner: false,
+        tried: Vec::new(),
+    })
+}
+
+#[tokio::test]
+async fn nothing_is_said_to_be_nothing_and_every_tile_leads_on() {
+    let bench = with_a_key().await;
+    let page = bench.get("/").await;
+    page.says("Nothing in this period.");
+    page.says("No key holds a stream, none waits.");
+    page.says("Every account takes work.");
+    page.says("plus 1 in reserve");
+    assert!(!page.text.contains("0.00"));
+    for path in ["/pool", "/requests"] {
+        page.says(&format!("href=\"{path}\"><span class=\"tile-name\""));
+        assert_eq!(bench.get(path).await.status, StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn who_holds_and_who_waits_is_shown_by_key_while_it_lasts() {
+    let bench = with_a_key().await;
+    let demand = demand(&bench);
+    let admission = bench.state.reload().configuration().admission();
+    let patience = Duration::from_secs(30);
+    let held = admission.admit(&demand, patience, || ()).await.unwrap();
+    let waits = admission.admit(&demand, patience, || ());
+    tokio::pin!(waits);
+    assert!(futures_util::poll!(&mut waits).is_pending());
+    let page = bench.get("/").await;
+    page.says(
+        "translate=\"no\">nightly</a></th><td class=\"number\">1</td><td class=\"number\">1</td>",
+    );
+    page.says("In flight: now 1, peak 1, capacity 1");
+    drop(held);
+    drop(waits.await.unwrap());
+    let page = bench.get("/").await;
+    page.says("No key holds a stream, none waits.");
+    page.says("In flight: now 0, peak 1, capacity 1");
+}
+
+#[tokio::test]
+async fn a_request_is_counted_and_timed_once_it_has_ended() {
+    let bench = with_a_key().await;
+    let now = clock::unix_millis();
+    let entry = Entry {
+        id: RequestId::from_u128(u128::from(now.unsigned_abs()) << 80),
+        started_at: now,
+        key: None,
+        account: None,
+        credential: None,
+        endpoint: None,
+        protocol: Some(Protocol::OpenAi),
+        method: "POST".into(),
+        path: "/v1/chat/completions".into(),
+        model: None,
+        upstream_model: None,
+        status: Some(200),
+        reason: None,
+        outcome: Outcome::Ok,
+        attempts: 1,
+        request_bytes: 1,
+        response_bytes: 1,
+        queued_ms: None,
+        headers_ms: Some(300),
+        first_byte_ms: Some(340),
+        total_ms: Some(400),
+        input_tokens: None,
+        output_tokens: None,
+        cached_tokens: None,
+        upstream_request_id: None,
+        error: None,
+    };
+    assert!(bench.state.store().try_log(Box::new(entry)));
+    bench.state.store().flush().await.unwrap();
+    let page = bench.get("/").await;
+    page.says("Requests by minute: 1 in all, at most 1 a minute");
+    page.says("Half within 340 ms, 95 of 100 within 340 ms, from one answer.");
+}
+
+#[tokio::test]
+async fn an_account_that_stands_aside_is_listed_with_its_state() {
+    let bench = with_a_key().await;
+    let id = bench.state.reload().configuration().pool().accounts()[0].id;
+    let drained = bench.post(&format!("/pool/accounts/{id}/drain"), "").await;
+    assert_eq!(drained.location(), "/pool");
+    let pool = Arc::clone(&bench.state.reload().configuration().pool());
+    assert_eq!(pool.accounts()[0].state, Standing::Draining);
+    let page = bench.get("/").await;
+    page.says(&format!(
+        "href=\"/pool/accounts/{id}\" translate=\"no\">team</a>"
+    ));
+    page.says("<span>Draining</span>");
+    page.says("No account takes work: every request is refused.");
+    page.says("Open the pool");
+}
