@@ -219,6 +219,7 @@ async fn the_use_of_a_key_is_counted_from_a_moment_on() {
     check(KeyId::from_u128(9), 0, 0, None).await;
 }
 
+#[tokio::test]
 async fn first_bytes_are_ranked_by_minute_and_a_half_read_minute_is_left_out() {
     let bench = bench();
     let mut n = 0;
