@@ -56,6 +56,7 @@ struct Shared {
     parts: Parts,
     i18n: i18n::I18n,
     fullness: fullness::Fullness,
+    pending: pool::Pending,
 }
 
 /// What the dashboard shows and changes.
@@ -85,10 +86,12 @@ impl State {
     pub fn new(parts: Parts) -> Result<Self, LocaleError> {
         let i18n = i18n::I18n::load()?;
         let fullness = fullness::Fullness::default();
+        let pending = pool::Pending::default();
         Ok(Self(Arc::new(Shared {
             parts,
             i18n,
             fullness,
+            pending,
         })))
     }
 
@@ -118,6 +121,10 @@ impl State {
 
     fn fullness(&self) -> &fullness::Fullness {
         &self.0.fullness
+    }
+
+    fn pending(&self) -> &pool::Pending {
+        &self.0.pending
     }
 
     fn i18n(&self) -> &i18n::I18n {

@@ -59,7 +59,7 @@ pub(super) fn answer(fragment: &impl Template, headers: &HeaderMap) -> Response 
 }
 
 /// Names a text; half of its hash is enough.
-fn version(body: &str) -> String {
+pub(super) fn version(body: &str) -> String {
     let hash = digest::sha256(body.as_bytes());
     let half: [u8; 8] = std::array::from_fn(|n| hash.get(n).copied().unwrap_or_default());
     format!("{:016x}", u64::from_be_bytes(half))

@@ -4,6 +4,7 @@
 //! API; nothing is written before all of it is right; no secret is ever shown.
 mod action;
 mod edit;
+mod import;
 mod typed;
 
 use super::{
@@ -27,10 +28,13 @@ use axum::{Router, extract, response::Response, routing::get};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
+pub(super) use self::import::Pending;
+
 /// The addresses.
 pub(super) fn pages() -> Router<State> {
     Router::new()
         .route("/pool", get(show))
+        .route("/pool/import", get(import::show).post(import::submit))
         .route("/pool/called", get(edit::called))
         .route("/pool/{sort}/{id}", get(edit::open).post(edit::save))
         .route(
@@ -348,6 +352,7 @@ pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
     ];
     all.extend(edit::samples(shell, &contents));
     all.extend(action::samples(shell, &contents));
+    all.extend(import::samples(shell, &contents));
     all
 }
 

@@ -3,6 +3,7 @@ mod keys;
 mod overview;
 mod pages;
 mod pool;
+mod pool_import;
 mod requests;
 mod settings;
 mod walk;

@@ -10,7 +10,7 @@ fn pool(bench: &Bench) -> Arc<Pool> {
 }
 
 /// A bench with one endpoint, one account and one credential; their forms' addresses.
-async fn filled() -> (Bench, [String; 3]) {
+pub(super) async fn filled() -> (Bench, [String; 3]) {
     let bench = bench().await;
     bench.set_up().await;
     let post = async |path: &str, form: &str| {
