@@ -69,3 +69,30 @@ pool-limit-help = Left empty, it inherits { $value }, from { $source ->
     [environment] the environment
    *[default] the default
 }. 0 = unlimited.
+pool-more = More
+pool-test = Test
+pool-test-again = Test again
+pool-tested = Test of { $name }
+pool-test-of = { $credential } at { $endpoint }
+pool-test-none = Nothing was called: no credential works at this endpoint yet.
+pool-enable-again = Enable again
+pool-gentler = To stop it without losing anything:
+pool-loses-users = { $count ->
+    [one] One credential still uses it: { $names }.
+   *[other] { $count } credentials still use it: { $names }.
+}
+pool-loses-keys = { $count ->
+    [one] One client key is bound to it and loses it: { $names }.
+   *[other] { $count } client keys are bound to it and lose it: { $names }.
+}
+pool-loses-alone = { $count ->
+    [one] One account has no other credential and can take no more work: { $names }.
+   *[other] { $count } accounts have no other credential and can take no more work: { $names }.
+}
+pool-done-added = Added: { $name }.
+pool-done-saved = Saved: { $name }.
+pool-done-enabled = { $name } takes new work.
+pool-done-drained = { $name } takes no new work. What runs goes on to its end.
+pool-done-disabled = { $name } is disabled. What runs goes on to its end.
+pool-done-rotated = { $name } has its new secret. The old one is deleted.
+pool-done-removed = It was removed.

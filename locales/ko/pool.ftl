@@ -69,3 +69,21 @@ pool-limit-help = 비워 두면 상속: { $value } ({ $source ->
     [environment] 환경 변수
    *[default] 기본값
 }). 0 = 무제한.
+pool-more = 더 보기
+pool-test = 테스트
+pool-test-again = 다시 테스트
+pool-tested = 테스트 결과: { $name }
+pool-test-of = { $credential } → { $endpoint }
+pool-test-none = 호출하지 않았습니다. 이 엔드포인트를 쓰는 자격 증명이 아직 없습니다.
+pool-enable-again = 다시 활성화
+pool-gentler = 아무것도 잃지 않고 멈추려면:
+pool-loses-users = 자격 증명 { $count }개가 아직 사용 중입니다: { $names }
+pool-loses-keys = 이 계정에 묶인 클라이언트 키 { $count }개의 사용 범위에서 빠집니다: { $names }
+pool-loses-alone = 다른 자격 증명이 없어 새 요청을 받을 수 없게 되는 계정 { $count }개: { $names }
+pool-done-added = 추가했습니다: { $name }
+pool-done-saved = 저장했습니다: { $name }
+pool-done-enabled = 활성화했습니다: { $name }. 새 요청을 받습니다.
+pool-done-drained = 드레인 중입니다: { $name }. 새 요청을 받지 않으며, 진행 중인 요청은 끝까지 처리됩니다.
+pool-done-disabled = 비활성화했습니다: { $name }. 진행 중인 요청은 끝까지 처리됩니다.
+pool-done-rotated = 키를 교체했습니다: { $name }. 이전 키는 삭제되었습니다.
+pool-done-removed = 제거했습니다.

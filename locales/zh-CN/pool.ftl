@@ -69,3 +69,21 @@ pool-limit-help = 留空则继承 { $value }（{ $source ->
     [environment] 来自环境变量
    *[default] 默认值
 }）。0 = 不限。
+pool-more = 更多
+pool-test = 测试
+pool-test-again = 再次测试
+pool-tested = 测试结果：{ $name }
+pool-test-of = { $credential } → { $endpoint }
+pool-test-none = 未调用：还没有凭证使用此端点。
+pool-enable-again = 重新启用
+pool-gentler = 若要停用而不丢失任何内容：
+pool-loses-users = 仍有 { $count } 个凭证在使用：{ $names }。
+pool-loses-keys = 有 { $count } 个客户端密钥绑定到此账号，将失去它：{ $names }。
+pool-loses-alone = 有 { $count } 个账号没有其他凭证，将无法接收新请求：{ $names }。
+pool-done-added = 已添加：{ $name }。
+pool-done-saved = 已保存：{ $name }。
+pool-done-enabled = 已启用：{ $name }，开始接收新请求。
+pool-done-drained = 排空中：{ $name }，不再接收新请求，进行中的请求会继续到结束。
+pool-done-disabled = 已禁用：{ $name }。进行中的请求会继续到结束。
+pool-done-rotated = 已轮换密钥：{ $name }。旧密钥已删除。
+pool-done-removed = 已移除。

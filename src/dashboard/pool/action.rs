@@ -1,5 +1,5 @@
 //! What is done to one thing of the pool behind a confirmation that says beforehand what it does.
-use super::{Sort, change_any, edit::faults, find};
+use super::{Sort, change_any, done::Done, edit::faults, find, names, typed::Typed};
 use crate::{
     dashboard::{
         State,
@@ -9,8 +9,8 @@ use crate::{
         shell::{Shell, render},
         wants::Wants,
     },
-    document::single::Thing as _,
-    domain::pool::{Account, Credential, Endpoint, edges::Contents},
+    document::single::Thing,
+    domain::pool::{Account, ClientKey, Credential, Endpoint, State as Standing, edges::Contents},
     store::StoreError,
 };
 use askama::Template;
@@ -103,6 +103,64 @@ impl Action {
         };
         Ok(subject.to_string())
     }
+
+    fn path(&self, verb: Verb) -> String {
+        format!("/pool/{}/{}/{}", self.sort.list(), self.id, verb.name())
+    }
+
+    fn is_active(&self, contents: &Contents) -> bool {
+        fn takes_work<T: Thing>(contents: &Contents, id: &str) -> bool {
+            let state = find::<T>(contents, id).ok().and_then(Thing::state);
+            state.is_some_and(Standing::takes_work)
+        }
+        match self.sort {
+            Sort::Account => takes_work::<Account>(contents, &self.id),
+            Sort::Credential => takes_work::<Credential>(contents, &self.id),
+            Sort::Endpoint => takes_work::<Endpoint>(contents, &self.id),
+        }
+    }
+
+    /// Who would lose what if it were removed.
+    fn losses(&self, shell: &Shell, contents: &Contents) -> Vec<String> {
+        let is_me = |id: String| id == self.id;
+        let charged = |c: &&Credential| match self.sort {
+            Sort::Account => c.accounts.iter().any(|a| is_me(a.to_string())),
+            Sort::Endpoint => c.endpoints.iter().any(|e| is_me(e.to_string())),
+            Sort::Credential => false,
+        };
+        let users = names(contents.credentials.iter().filter(charged));
+        let bound = |k: &&ClientKey| {
+            let mut accounts = k.accounts.iter().flatten();
+            self.sort.is_account() && accounts.any(|a| is_me(a.to_string()))
+        };
+        let keys = names(contents.keys.iter().map(|k| &**k).filter(bound));
+        let mut alone = Vec::new();
+        if self.sort.is_credential()
+            && let Ok(credential) = find::<Credential>(contents, &self.id)
+        {
+            let others = contents
+                .credentials
+                .iter()
+                .filter(|c| c.id != credential.id);
+            let others: Vec<&Credential> = others.collect();
+            let is_alone = |a: &&Account| {
+                credential.accounts.contains(&a.id)
+                    && !others.iter().any(|c| c.accounts.contains(&a.id))
+            };
+            alone = names(contents.accounts.iter().filter(is_alone));
+        }
+        let sentences = [
+            ("pool-loses-users", users),
+            ("pool-loses-keys", keys),
+            ("pool-loses-alone", alone),
+        ];
+        let said = sentences.into_iter().filter(|(_, names)| !names.is_empty());
+        said.map(|(key, names)| {
+            let sentence = shell.t(key).num("count", names.len());
+            sentence.text("names", names.join(", ")).to_string()
+        })
+        .collect()
+    }
 }
 
 #[derive(Template)]
@@ -113,19 +171,25 @@ struct ActionPage {
     subject: String,
     press: String,
     effect: String,
+    /// What it takes from others, in numbers.
+    losses: Vec<String>,
+    /// Where the gentler choice is, if that is not chosen yet.
+    drain: Option<String>,
     asks_secret: bool,
     faults: Faults,
 }
 
 impl ActionPage {
     fn new(shell: Shell, action: &Action, contents: &Contents) -> Result<Self, Trouble> {
+        let is_active = action.is_active(contents);
+        let drains = action.verb == Verb::Remove && is_active;
         Ok(Self {
-            path: format!(
-                "/pool/{}/{}/{}",
-                action.sort.list(),
-                action.id,
-                action.verb.name()
-            ),
+            path: action.path(action.verb),
+            losses: match action.verb {
+                Verb::Remove => action.losses(&shell, contents),
+                Verb::Enable | Verb::Drain | Verb::Disable | Verb::Rotate => Vec::new(),
+            },
+            drain: drains.then(|| action.path(Verb::Drain)),
             subject: action.subject(contents)?,
             press: action.verb.word(&shell),
             effect: action.verb.effect(&shell, action.sort),
@@ -177,51 +241,51 @@ pub(super) async fn act(
         Err(trouble) => Err(trouble),
     };
     match refused {
-        Ok(None) => go("/pool".to_owned(), wants),
-        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, render(&page)).into_response(),
+        Ok(Ok(address)) => go(address, wants),
+        Ok(Err(page)) => (StatusCode::UNPROCESSABLE_ENTITY, render(&*page)).into_response(),
         Err(trouble) => trouble.respond(&shell, wants),
     }
 }
 
-/// The question again, if it cannot be done.
+/// Where to go on, or the question again, if it cannot be done.
 async fn acted(
     state: &State,
     shell: &Shell,
     action: &Action,
     answered: &Answered,
-) -> Result<Option<ActionPage>, Trouble> {
-    let (key, value) = match action.verb {
-        Verb::Enable => ("state", "active"),
-        Verb::Drain => ("state", "draining"),
-        Verb::Disable => ("state", "disabled"),
-        Verb::Rotate => ("secret", answered.secret.as_str()),
+) -> Result<Result<String, Box<ActionPage>>, Trouble> {
+    let (done, key, value) = match action.verb {
+        Verb::Enable => (Done::Enabled, "state", "active"),
+        Verb::Drain => (Done::Drained, "state", "draining"),
+        Verb::Disable => (Done::Disabled, "state", "disabled"),
+        Verb::Rotate => (Done::Rotated, "secret", answered.secret.as_str()),
         Verb::Remove => return removed(state, shell, action).await,
     };
     let said = Map::from_iter([(key.to_owned(), json!(value))]);
     let faults = match change_any(state, action.sort, Some(&action.id), said).await? {
-        Ok(()) => return Ok(None),
-        Err(refusal) => faults(shell, refusal, &answered.secret)?,
+        Ok(at) => return Ok(Ok(done.address(&at))),
+        Err(refusal) => faults(shell, refusal, &Typed::secret(&answered.secret))?,
     };
     let page = page(state, shell, action).await?;
-    Ok(Some(ActionPage { faults, ..page }))
+    Ok(Err(Box::new(ActionPage { faults, ..page })))
 }
 
 async fn removed(
     state: &State,
     shell: &Shell,
     action: &Action,
-) -> Result<Option<ActionPage>, Trouble> {
+) -> Result<Result<String, Box<ActionPage>>, Trouble> {
     match remove(state, action).await {
         Ok(true) => {
             state.reload().now().await?;
-            Ok(None)
+            Ok(Ok(Done::Removed.address("")))
         }
         Ok(false) => Err(Trouble::NotFound),
         Err(StoreError::InUse { by, .. }) => {
             let mut page = page(state, shell, action).await?;
             let fault = shell.t("pool-in-use").text("by", by.join(", "));
             page.faults.add("confirm", fault);
-            Ok(Some(page))
+            Ok(Err(Box::new(page)))
         }
         Err(error) => Err(error.into()),
     }

@@ -1,5 +1,5 @@
 //! The forms for one account, credential or endpoint.
-use super::{Sort, change_any, find, number, typed::Typed};
+use super::{Sort, change_any, done::Done, find, list::number, typed::Typed};
 use crate::{
     dashboard::{
         State,
@@ -222,36 +222,37 @@ pub(super) async fn save(
     Form(typed): Form<Pairs>,
 ) -> Response {
     match saved(&state, &shell, (&sort, id), Typed(typed)).await {
-        Ok(None) => go("/pool".to_owned(), wants),
-        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, render(&page)).into_response(),
+        Ok(Ok(address)) => go(address, wants),
+        Ok(Err(page)) => (StatusCode::UNPROCESSABLE_ENTITY, render(&*page)).into_response(),
         Err(trouble) => trouble.respond(&shell, wants),
     }
 }
 
-/// The form again, if it was refused.
+/// Where to go on, or the form again, if it was refused.
 async fn saved(
     state: &State,
     shell: &Shell,
     (sort, id): (&str, String),
     typed: Typed,
-) -> Result<Option<EditPage>, Trouble> {
+) -> Result<Result<String, Box<EditPage>>, Trouble> {
     let sort = Sort::from_list(sort).ok_or(Trouble::NotFound)?;
     let is_new = id == NEW;
     let stored = (!is_new).then_some(id.as_str());
     let said = typed.said(sort, is_new);
+    let done = if is_new { Done::Added } else { Done::Saved };
     let faults = match change_any(state, sort, stored, said).await? {
-        Ok(()) => return Ok(None),
-        Err(refusal) => faults(shell, refusal, typed.get("secret"))?,
+        Ok(at) => return Ok(Ok(done.address(&at))),
+        Err(refusal) => faults(shell, refusal, &typed)?,
     };
     let pool = state.store().pool().await?;
     let settings = state.reload().configuration().settings();
     let shell = shell.clone();
     let page = EditPage::new(shell, (sort, id), typed, &pool.contents, &settings);
-    Ok(Some(EditPage { faults, ..page }))
+    Ok(Err(Box::new(EditPage { faults, ..page })))
 }
 
 /// A refusal as faults of fields. There is nothing to mend where the thing is gone.
-pub(super) fn faults(shell: &Shell, refusal: Refusal, secret: &str) -> Result<Faults, Trouble> {
+pub(super) fn faults(shell: &Shell, refusal: Refusal, typed: &Typed) -> Result<Faults, Trouble> {
     let mut faults = Faults::default();
     match refusal {
         Refusal::Missing => return Err(Trouble::NotFound),
@@ -259,14 +260,14 @@ pub(super) fn faults(shell: &Shell, refusal: Refusal, secret: &str) -> Result<Fa
         Refusal::SecretTaken(by) => faults.add("secret", shell.t("secret-taken").text("name", by)),
         Refusal::Mistakes(mistakes) => {
             for mistake in mistakes {
-                fault(shell, &mut faults, &mistake, secret);
+                fault(shell, &mut faults, &mistake, typed);
             }
         }
     }
     Ok(faults)
 }
 
-fn fault(shell: &Shell, faults: &mut Faults, mistake: &Mistake, secret: &str) {
+fn fault(shell: &Shell, faults: &mut Faults, mistake: &Mistake, typed: &Typed) {
     let field = mistake.path.split(['.', '[']).next().unwrap_or_default();
     let limit = || shell.t("account-limit-fault").num("max", max_limit());
     match field {
@@ -279,7 +280,7 @@ fn fault(shell: &Shell, faults: &mut Faults, mistake: &Mistake, secret: &str) {
         "create_limit" => faults.add("create_limit", limit()),
         "priority" => faults.add("priority", shell.t("pool-priority-fault")),
         "weight" => faults.add("weight", shell.t("pool-weight-fault")),
-        _ => match Secret::clean(secret) {
+        _ => match Secret::clean(typed.get("secret")) {
             Err(error) if field == "secret" => faults.add("secret", secret_fault(shell, error)),
             _ => faults.add("name", shell.t("pool-refused").text("what", mistake)),
         },
@@ -321,7 +322,7 @@ pub(super) fn samples(shell: &Shell, contents: &Contents) -> Vec<(&'static str, 
                 "secret",
                 "",
             ] {
-                fault(shell, &mut wrong, &Mistake::new(path, "?"), "");
+                fault(shell, &mut wrong, &Mistake::new(path, "?"), &page.typed);
             }
             let wrong = EditPage {
                 faults: wrong,

@@ -2,7 +2,7 @@
 use super::*;
 use crate::domain::{
     ids::{AccountId, CredentialId, EndpointId},
-    pool::{BaseUrl, Origin, QuotaScope},
+    pool::{BaseUrl, DisabledReason, Origin, QuotaScope, State as Standing},
     protocol::Protocol,
     secret::Secret,
 };

@@ -17,6 +17,11 @@ impl Typed {
         Self(fields.map(|(k, v)| ((*k).to_owned(), v.clone())).collect())
     }
 
+    /// A form that asks for nothing but a secret.
+    pub(super) fn secret(secret: &str) -> Self {
+        Self::of(&[("secret", secret.to_owned())])
+    }
+
     pub(super) fn get(&self, key: &str) -> &str {
         let found = self.0.iter().find(|(k, _)| k == key);
         found.map_or("", |(_, value)| value)

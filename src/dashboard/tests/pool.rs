@@ -9,12 +9,24 @@ fn pool(bench: &Bench) -> Arc<Pool> {
     Arc::clone(&bench.state.reload().configuration().pool())
 }
 
+fn done(answer: &Answer, what: &str) {
+    let address = answer.location();
+    let expected = format!("/pool?done={what}&at=");
+    assert!(address.starts_with(&expected), "{address}");
+}
+
 /// A bench with one endpoint, one account and one credential; their forms' addresses.
 pub(super) async fn filled() -> (Bench, [String; 3]) {
     let bench = bench().await;
     bench.set_up().await;
     let post = async |path: &str, form: &str| {
-        assert_eq!(bench.post(path, form).await.location(), "/pool");
+        assert!(
+            bench
+                .post(path, form)
+                .await
+                .location()
+                .starts_with("/pool?done=added&at=")
+        );
     };
     post("/pool/endpoints/new", ENDPOINT).await;
     post(
@@ -81,7 +93,7 @@ async fn a_change_keeps_what_its_form_does_not_show() {
     let (bench, [endpoint, account, credential]) = filled().await;
     bench.post(&format!("{account}/drain"), "").await.location();
     let form = "name=renamed&stream_limit=5&create_limit=&priority=-1&weight=2";
-    assert_eq!(bench.post(&account, form).await.location(), "/pool");
+    done(&bench.post(&account, form).await, "saved");
     let changed = pool(&bench).accounts()[0].clone();
     assert_eq!(&*changed.name, "renamed");
     assert_eq!(
@@ -96,7 +108,7 @@ async fn a_change_keeps_what_its_form_does_not_show() {
         at(&endpoint),
         at(&account)
     );
-    assert_eq!(bench.post(&credential, &form).await.location(), "/pool");
+    done(&bench.post(&credential, &form).await, "saved");
     let changed = pool(&bench).credentials()[0].clone();
     assert_eq!(&*changed.name, "mine");
     assert_eq!(changed.secret.expose(), "sk-0123456789abcdef");
@@ -157,7 +169,7 @@ async fn an_action_is_said_before_it_is_done() {
         let path = format!("{path}/{verb}");
         bench.get(&path).await.says(word);
         assert_ne!(pool(&bench).accounts()[0].state.name(), state);
-        assert_eq!(bench.post(&path, "").await.location(), "/pool");
+        bench.post(&path, "").await.location();
         assert_eq!(pool(&bench).accounts()[0].state.name(), state);
     }
     let refused = bench.post(&format!("{endpoint}/remove"), "").await;
@@ -184,4 +196,99 @@ async fn an_action_is_said_before_it_is_done() {
     assert!(pool(&bench).credentials().is_empty());
     let none = bench.get(&format!("{account}/rotate")).await;
     assert_eq!(none.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_one_click_undoes_is_done_at_once_and_said() {
+    let (bench, [endpoint, account, credential]) = filled().await;
+    let list = bench.get("/pool").await;
+    for path in [&endpoint, &account, &credential] {
+        list.says(&format!("formaction=\"{path}/drain\""));
+        for (verb, said) in [
+            ("drain", "takes no new work"),
+            ("disable", "is disabled"),
+            ("enable", "takes new work."),
+        ] {
+            let address = bench.post(&format!("{path}/{verb}"), "").await;
+            let after = bench.get(address.location()).await;
+            after.says("role=\"status\"");
+            after.says(said);
+            let again = format!("action=\"{path}/enable\"><button");
+            assert_eq!(after.text.contains(&again), verb != "enable");
+        }
+    }
+    for made_up in ["at=accounts/x", "at=%3Cb%3E", ""] {
+        let page = bench.get(&format!("/pool?done=drained&{made_up}")).await;
+        assert!(!page.text.contains("role=\"status\""));
+    }
+}
+
+#[tokio::test]
+async fn the_list_is_a_piece_that_is_sent_once() {
+    let (bench, _) = filled().await;
+    let piece = bench.fragment("/pool").await;
+    assert!(
+        piece
+            .text
+            .starts_with("<div id=\"live\" data-tick=\"5000\"")
+    );
+    let shown = [
+        ("hx-request", "true"),
+        ("x-shown-version", piece.header("x-version")),
+    ];
+    let same = bench.send(Method::GET, "/pool", "", &shown).await;
+    assert_eq!(same.status, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn a_removal_says_who_loses_what() {
+    let (bench, [endpoint, account, credential]) = filled().await;
+    let page = bench.get(&format!("{endpoint}/remove")).await;
+    page.says("One credential still uses it");
+    page.says(&format!("action=\"{endpoint}/drain\" id=\"drain\""));
+    let page = bench.get(&format!("{credential}/remove")).await;
+    page.says("One account has no other credential and can take no more work: team.");
+    bench.post(&format!("{account}/drain"), "").await.location();
+    let page = bench.get(&format!("{account}/remove")).await;
+    assert!(!page.text.contains("id=\"drain\""));
+}
+
+#[tokio::test]
+async fn a_test_of_what_is_stored_says_what_came_back_and_writes_nothing() {
+    let (bench, [endpoint, account, credential]) = filled().await;
+    let test = async |path: &str| bench.post(&format!("{path}/test"), "").await;
+    let refused = r#"{"error":{"message":"Incorrect: sk-0123456789abcdef.\nMore."}}"#;
+    *bench.provider.answer.lock().unwrap() = Some((401, refused));
+    for path in [&endpoint, &credential] {
+        let answer = test(path).await;
+        assert_eq!(answer.status, StatusCode::OK);
+        answer.says("https://api.openai.com/v1/models");
+        answer.says(">401<");
+        answer.says(" ms<");
+        answer.says("Incorrect: ");
+        answer.says("The provider refuses the key.");
+        answer.says("Check that the key is complete");
+        assert!(!answer.text.contains("sk-0123456789abcdef"));
+        let rotate = format!("href=\"{credential}/rotate\"");
+        assert_eq!(answer.text.contains(&rotate), path == &credential);
+    }
+    let (_, headers) = bench.provider.seen.lock().unwrap()[0].clone();
+    assert_eq!(headers["authorization"], "Bearer sk-0123456789abcdef");
+    *bench.provider.answer.lock().unwrap() = Some((200, r#"{"data":[{"id":"one"}]}"#));
+    test(&credential).await.says("It works: one model");
+    *bench.provider.answer.lock().unwrap() = None;
+    test(&credential).await.says("No connection could be made.");
+
+    let calls = bench.provider.seen.lock().unwrap().len();
+    let looked = bench.get(&format!("{credential}/test")).await;
+    assert_eq!(looked.location(), credential);
+    assert_eq!(test(&account).await.status, StatusCode::NOT_FOUND);
+    bench
+        .post(&format!("{credential}/remove"), "")
+        .await
+        .location();
+    test(&endpoint)
+        .await
+        .says("no credential works at this endpoint");
+    assert_eq!(bench.provider.seen.lock().unwrap().len(), calls);
 }
