@@ -64,11 +64,6 @@ pool-weight = Weight
 pool-weight-help = Its share among accounts of the same priority. Left empty: 1.
 pool-weight-fault = A whole number from 1 is needed.
 pool-refused = This was refused: { $what }
-pool-limit-help = Left empty, it inherits { $value }, from { $source ->
-    [override] the setting
-    [environment] the environment
-   *[default] the default
-}. 0 = unlimited.
 pool-more = More
 pool-test = Test
 pool-test-again = Test again
@@ -96,3 +91,18 @@ pool-done-drained = { $name } takes no new work. What runs goes on to its end.
 pool-done-disabled = { $name } is disabled. What runs goes on to its end.
 pool-done-rotated = { $name } has its new secret. The old one is deleted.
 pool-done-removed = It was removed.
+pool-own-help = 0 = unlimited.
+pool-in-effect = In effect: { $value }. If cleared: { $inherited }.
+pool-job-limit = Jobs at once
+pool-job-limit-help = Kept for later: this version runs no jobs. Left empty: no limit of its own.
+pool-scope = Limits and cooldowns apply to
+pool-scope-account = The account as a whole: its credentials share them
+pool-scope-credential = Each of its credentials separately
+pool-scope-help = Choose the second only where the provider counts each key on its own.
+pool-scope-fault = Choose one of the two.
+pool-models = Models
+pool-models-help = One a line. Where the provider calls it otherwise: the clients' name = the provider's name. Left empty: every model.
+pool-models-fault = Line { $line } is no model, or names one that is listed already.
+pool-headers = Headers added to every request
+pool-headers-help = One a line, as Name: value.
+pool-headers-fault = Line { $line } is no header that can be added: write Name: value, each name once, and none that fairlane sets itself.

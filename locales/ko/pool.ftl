@@ -64,11 +64,6 @@ pool-weight = 가중치
 pool-weight-help = 우선순위가 같은 계정 사이의 비중입니다. 비워 두면 1입니다.
 pool-weight-fault = 1 이상의 정수가 필요합니다.
 pool-refused = 거부되었습니다: { $what }
-pool-limit-help = 비워 두면 상속: { $value } ({ $source ->
-    [override] 설정값
-    [environment] 환경 변수
-   *[default] 기본값
-}). 0 = 무제한.
 pool-more = 더 보기
 pool-test = 테스트
 pool-test-again = 다시 테스트
@@ -87,3 +82,18 @@ pool-done-drained = 드레인 중입니다: { $name }. 새 요청을 받지 않�
 pool-done-disabled = 비활성화했습니다: { $name }. 진행 중인 요청은 끝까지 처리됩니다.
 pool-done-rotated = 키를 교체했습니다: { $name }. 이전 키는 삭제되었습니다.
 pool-done-removed = 제거했습니다.
+pool-own-help = 0 = 무제한.
+pool-in-effect = 현재 적용: { $value }. 재정의를 해제하면: { $inherited }.
+pool-job-limit = 동시 작업 수
+pool-job-limit-help = 나중을 위해 저장합니다. 이 버전은 작업을 실행하지 않습니다. 비워 두면 자체 한도가 없습니다.
+pool-scope = 한도와 쿨다운의 적용 대상
+pool-scope-account = 계정 전체: 자격 증명이 함께 나누어 씁니다
+pool-scope-credential = 자격 증명마다 따로
+pool-scope-help = 공급자가 키마다 따로 계산하는 경우에만 두 번째를 선택하십시오.
+pool-scope-fault = 둘 중 하나를 선택하십시오.
+pool-models = 모델
+pool-models-help = 한 줄에 하나씩 씁니다. 공급자가 다르게 부르는 경우: 클라이언트가 쓰는 이름 = 공급자의 이름. 비워 두면 모든 모델입니다.
+pool-models-fault = { $line }번째 줄이 모델이 아니거나 이미 나온 모델입니다.
+pool-headers = 모든 요청에 추가할 헤더
+pool-headers-help = 한 줄에 하나씩, 이름: 값 형식으로 씁니다.
+pool-headers-fault = { $line }번째 줄은 추가할 수 없는 헤더입니다. 이름: 값 형식으로, 이름마다 한 번씩 쓰며, fairlane이 직접 설정하는 헤더는 쓸 수 없습니다.

@@ -64,11 +64,6 @@ pool-weight = 权重
 pool-weight-help = 在同优先级账号中的份额。留空：1。
 pool-weight-fault = 需要不小于 1 的整数。
 pool-refused = 被拒绝：{ $what }
-pool-limit-help = 留空则继承 { $value }（{ $source ->
-    [override] 来自设置
-    [environment] 来自环境变量
-   *[default] 默认值
-}）。0 = 不限。
 pool-more = 更多
 pool-test = 测试
 pool-test-again = 再次测试
@@ -87,3 +82,18 @@ pool-done-drained = 排空中：{ $name }，不再接收新请求，进行中的
 pool-done-disabled = 已禁用：{ $name }。进行中的请求会继续到结束。
 pool-done-rotated = 已轮换密钥：{ $name }。旧密钥已删除。
 pool-done-removed = 已移除。
+pool-own-help = 0 = 不限。
+pool-in-effect = 当前生效：{ $value }。清除覆盖后：{ $inherited }。
+pool-job-limit = 并发任务数
+pool-job-limit-help = 供以后使用：此版本不运行任务。留空：无自身上限。
+pool-scope = 上限与冷却的适用对象
+pool-scope-account = 整个账号：其凭证共用
+pool-scope-credential = 每个凭证分别计算
+pool-scope-help = 仅当提供商按密钥分别计算时才选择第二项。
+pool-scope-fault = 请选择其中一项。
+pool-models = 模型
+pool-models-help = 每行一个。若提供商使用其他名称：客户端所用名称 = 提供商的名称。留空：所有模型。
+pool-models-fault = 第 { $line } 行不是模型，或该模型已列出。
+pool-headers = 附加到每个请求的请求头
+pool-headers-help = 每行一个，格式为 名称: 值。
+pool-headers-fault = 第 { $line } 行不是可附加的请求头：请写成 名称: 值，每个名称一次，且不能是 fairlane 自行设置的请求头。

@@ -5,6 +5,7 @@
 mod action;
 mod done;
 mod edit;
+mod faults;
 mod import;
 mod list;
 mod trial;

@@ -1,5 +1,5 @@
 //! What is done to one thing of the pool behind a confirmation that says beforehand what it does.
-use super::{Sort, change_any, done::Done, edit::faults, find, names, typed::Typed};
+use super::{Sort, change_any, done::Done, faults::faults, find, names, typed::Typed};
 use crate::{
     dashboard::{
         State,

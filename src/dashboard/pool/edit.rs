@@ -1,26 +1,23 @@
 //! The forms for one account, credential or endpoint.
-use super::{Sort, change_any, done::Done, find, list::number, typed::Typed};
+use super::{Sort, change_any, done::Done, faults::faults, find, list::number, typed::Typed};
 use crate::{
     dashboard::{
         State,
         error::Trouble,
         form::{Faults, Form},
         session::{Operator, go},
-        setup::secret_fault,
         shell::{Shell, render},
         wants::Wants,
     },
-    document::single::{Refusal, Thing},
+    document::single::Thing,
     domain::{
         pool::{
             BaseUrl,
-            document::Mistake,
             edges::Contents,
             presets::{self, PRESETS, ProviderPreset},
         },
         protocol::Protocol,
-        secret::Secret,
-        settings::{Kind, Name, Settings},
+        settings::{Name, Settings},
     },
     engine::probe,
 };
@@ -43,6 +40,42 @@ struct Choice {
     is_chosen: bool,
 }
 
+/// A limit that is the account's own or the setting's.
+struct Limit {
+    key: &'static str,
+    label: String,
+    is_own: bool,
+    inherit: String,
+    /// What holds now and what would without a value of its own.
+    effect: String,
+}
+
+impl Limit {
+    fn new(
+        shell: &Shell,
+        settings: &Settings,
+        typed: &Typed,
+        (key, label, name): (&'static str, &'static str, Name),
+    ) -> Self {
+        let inherited = number(shell, settings.integer(name));
+        let is_own = typed.is_own(key);
+        let own = typed.get(key).parse().ok().filter(|_| is_own);
+        let effect = own.map(|own| {
+            let effect = shell.t("pool-in-effect").text("value", number(shell, own));
+            effect.text("inherited", &inherited).to_string()
+        });
+        let inherit = shell.t("inherit-value").text("value", &inherited);
+        let inherit = inherit.text("source", settings.setting(name).source.name());
+        Self {
+            key,
+            label: shell.t(label).to_string(),
+            is_own,
+            inherit: inherit.to_string(),
+            effect: effect.unwrap_or_default(),
+        }
+    }
+}
+
 #[derive(Template)]
 #[template(path = "pool/edit.html")]
 struct EditPage {
@@ -55,8 +88,8 @@ struct EditPage {
     accounts: Vec<Choice>,
     endpoints: Vec<Choice>,
     protocols: Vec<Choice>,
-    /// What the limits inherit.
-    inherits: [String; 2],
+    /// The limits that may inherit.
+    limits: [Limit; 2],
     called: String,
 }
 
@@ -68,13 +101,20 @@ impl EditPage {
         contents: &Contents,
         settings: &Settings,
     ) -> Self {
-        let inherits = [Name::AccountStreamLimit, Name::AccountCreateLimit];
+        let limits = [
+            ("stream_limit", "account-limit", Name::AccountStreamLimit),
+            (
+                "create_limit",
+                "pool-create-limit",
+                Name::AccountCreateLimit,
+            ),
+        ];
         Self {
             heading: heading(&shell, sort, &id),
             accounts: choices("accounts", &typed, &contents.accounts),
             endpoints: choices("endpoints", &typed, &contents.endpoints),
             protocols: protocols(&typed),
-            inherits: inherits.map(|name| inherit(&shell, settings, name)),
+            limits: limits.map(|limit| Limit::new(&shell, settings, &typed, limit)),
             called: address(&typed),
             faults: Faults::default(),
             shell,
@@ -90,6 +130,26 @@ impl EditPage {
 
     fn path(&self) -> String {
         format!("/pool/{}/{}", self.sort.list(), self.id)
+    }
+
+    /// Whether the fields that few need are unfolded: something in them is wrong or was chosen.
+    fn is_open(&self) -> bool {
+        let fields = [
+            "create_limit",
+            "job_limit",
+            "quota_scope",
+            "models",
+            "headers",
+            "priority",
+            "weight",
+        ];
+        let usual = ["", "account", "0", "1"];
+        fields.into_iter().any(|field| {
+            // An account shows this one above the fold.
+            let is_above = self.sort.is_account() && field == "create_limit";
+            let is_usual = usual.contains(&self.typed.get(field));
+            !self.faults.at(field).is_empty() || !(is_above || is_usual)
+        })
     }
 
     #[expect(clippy::unused_self, reason = "templates can only call methods")]
@@ -126,13 +186,6 @@ fn protocols(typed: &Typed) -> Vec<Choice> {
         is_chosen: typed.has("protocols", protocol.name()),
     };
     Protocol::ALL.into_iter().map(choice).collect()
-}
-
-fn inherit(shell: &Shell, settings: &Settings, name: Name) -> String {
-    let value = number(shell, settings.integer(name));
-    let source = settings.setting(name).source.name();
-    let help = shell.t("pool-limit-help").text("value", value);
-    help.text("source", source).to_string()
 }
 
 /// What will be called; empty while nothing whole is typed.
@@ -251,51 +304,11 @@ async fn saved(
     Ok(Err(Box::new(EditPage { faults, ..page })))
 }
 
-/// A refusal as faults of fields. There is nothing to mend where the thing is gone.
-pub(super) fn faults(shell: &Shell, refusal: Refusal, typed: &Typed) -> Result<Faults, Trouble> {
-    let mut faults = Faults::default();
-    match refusal {
-        Refusal::Missing => return Err(Trouble::NotFound),
-        Refusal::NameTaken(_) => faults.add("name", shell.t("pool-name-taken")),
-        Refusal::SecretTaken(by) => faults.add("secret", shell.t("secret-taken").text("name", by)),
-        Refusal::Mistakes(mistakes) => {
-            for mistake in mistakes {
-                fault(shell, &mut faults, &mistake, typed);
-            }
-        }
-    }
-    Ok(faults)
-}
-
-fn fault(shell: &Shell, faults: &mut Faults, mistake: &Mistake, typed: &Typed) {
-    let field = mistake.path.split(['.', '[']).next().unwrap_or_default();
-    let limit = || shell.t("account-limit-fault").num("max", max_limit());
-    match field {
-        "name" => faults.add("name", shell.t("account-name-fault")),
-        "base_url" => faults.add("base_url", shell.t("account-base-url-fault")),
-        "protocols" => faults.add("protocols", shell.t("account-protocol-fault")),
-        "accounts" => faults.add("accounts", shell.t("pool-choice-gone")),
-        "endpoints" => faults.add("endpoints", shell.t("pool-endpoints-fault")),
-        "stream_limit" => faults.add("stream_limit", limit()),
-        "create_limit" => faults.add("create_limit", limit()),
-        "priority" => faults.add("priority", shell.t("pool-priority-fault")),
-        "weight" => faults.add("weight", shell.t("pool-weight-fault")),
-        _ => match Secret::clean(typed.get("secret")) {
-            Err(error) if field == "secret" => faults.add("secret", secret_fault(shell, error)),
-            _ => faults.add("name", shell.t("pool-refused").text("what", mistake)),
-        },
-    }
-}
-
-fn max_limit() -> i64 {
-    match Name::AccountStreamLimit.declaration().kind {
-        Kind::Integer { max, .. } => max,
-        _ => i64::from(u32::MAX),
-    }
-}
-
 #[cfg(test)]
 pub(super) fn samples(shell: &Shell, contents: &Contents) -> Vec<(&'static str, String)> {
+    use super::faults::fault;
+    use crate::domain::pool::document::Mistake;
+
     let settings = Settings::default();
     let mut all = Vec::new();
     for sort in [Sort::Account, Sort::Credential, Sort::Endpoint] {
@@ -317,12 +330,17 @@ pub(super) fn samples(shell: &Shell, contents: &Contents) -> Vec<(&'static str, 
                 "endpoints[0]",
                 "stream_limit",
                 "create_limit",
+                "job_limit",
+                "quota_scope",
+                "models[1]",
+                "headers.x",
                 "priority",
                 "weight",
                 "secret",
                 "",
             ] {
-                fault(shell, &mut wrong, &Mistake::new(path, "?"), &page.typed);
+                let mistake = Mistake::new(path, "?");
+                fault(shell, &mut wrong, &mistake, &page.typed);
             }
             let wrong = EditPage {
                 faults: wrong,

@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing is judged here. What is no number stays text, so that the one validation
 //! that there is refuses it.
-use crate::domain::pool::{Account, Credential, Endpoint};
+use crate::domain::pool::{Account, Catalog, Credential, Endpoint};
 use serde_json::{Map, Value, json};
 
 use super::Sort;
@@ -44,8 +44,12 @@ impl Typed {
     pub(super) fn account(account: &Account) -> Self {
         Self::of(&[
             ("name", account.name.to_string()),
+            ("quota_scope", account.quota_scope.name().to_owned()),
+            ("stream_limit_is", is_own(account.stream_limit)),
             ("stream_limit", optional(account.stream_limit)),
+            ("create_limit_is", is_own(account.create_limit)),
             ("create_limit", optional(account.create_limit)),
+            ("job_limit", optional(account.job_limit)),
             ("priority", account.priority.to_string()),
             ("weight", account.weight.to_string()),
         ])
@@ -56,6 +60,8 @@ impl Typed {
             ("name", credential.name.to_string()),
             ("stream_limit", optional(credential.stream_limit)),
             ("create_limit", optional(credential.create_limit)),
+            ("job_limit", optional(credential.job_limit)),
+            ("models", lines_of(&credential.models)),
         ]);
         let accounts = credential.accounts.iter().map(ToString::to_string);
         let endpoints = credential.endpoints.iter().map(ToString::to_string);
@@ -63,9 +69,13 @@ impl Typed {
     }
 
     pub(super) fn endpoint(endpoint: &Endpoint) -> Self {
+        let headers = endpoint.headers.iter();
+        let headers = headers.map(|(name, value)| format!("{name}: {value}"));
         let typed = Self::of(&[
             ("name", endpoint.name.to_string()),
             ("base_url", endpoint.base_url.to_string()),
+            ("models", lines_of(&endpoint.models)),
+            ("headers", headers.collect::<Vec<_>>().join("\n")),
         ]);
         let protocols = endpoint.protocols.iter().map(|p| p.name().to_owned());
         typed.and("protocols", protocols)
@@ -74,8 +84,14 @@ impl Typed {
     /// As an entry of a pool document; `is_new` if there is no such thing yet.
     pub(super) fn said(&self, sort: Sort, is_new: bool) -> Map<String, Value> {
         let numbers: &[&str] = match sort {
-            Sort::Account => &["stream_limit", "create_limit", "priority", "weight"],
-            Sort::Credential => &["stream_limit", "create_limit"],
+            Sort::Account => &[
+                "stream_limit",
+                "create_limit",
+                "job_limit",
+                "priority",
+                "weight",
+            ],
+            Sort::Credential => &["stream_limit", "create_limit", "job_limit"],
             Sort::Endpoint => &[],
         };
         let lists: &[&str] = match sort {
@@ -83,7 +99,7 @@ impl Typed {
             Sort::Credential => &["accounts", "endpoints"],
             Sort::Endpoint => &["protocols"],
         };
-        let numbers = numbers.iter().map(|key| (*key, number(self.get(key))));
+        let numbers = numbers.iter().map(|key| (*key, self.number(key)));
         let lists = lists.iter().map(|key| (*key, json!(self.all(key))));
         let said = numbers.chain(lists).map(|(k, v)| (k.to_owned(), v));
         let mut said: Map<String, Value> = said.collect();
@@ -97,9 +113,107 @@ impl Typed {
         }
         if sort == Sort::Endpoint {
             said.insert("base_url".to_owned(), json!(self.get("base_url")));
+            said.insert("headers".to_owned(), headers(self.get("headers")));
+        }
+        if sort == Sort::Account {
+            let scope = Some(self.get("quota_scope")).filter(|scope| !scope.is_empty());
+            said.insert("quota_scope".to_owned(), json!(scope));
+        } else {
+            said.insert("models".to_owned(), models(self.get("models")));
         }
         said
     }
+
+    /// Whether a field that may inherit has a value of its own.
+    pub(super) fn is_own(&self, key: &str) -> bool {
+        self.has(&format!("{key}_is"), OWN)
+    }
+
+    /// Null for what inherits, and for nothing where nothing else was chosen.
+    fn number(&self, key: &str) -> Value {
+        let text = self.get(key);
+        if self.is_own(key) && text.trim().is_empty() {
+            return json!("");
+        }
+        if self.has(&format!("{key}_is"), INHERIT) {
+            return Value::Null;
+        }
+        number(text)
+    }
+
+    /// The number of the line that a path such as `models[2]` or `headers.name` is about.
+    pub(super) fn line(&self, path: &str) -> Option<usize> {
+        let filled = |field: &str| {
+            let lines = self.get(field).lines().enumerate();
+            let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+            lines
+                .map(|(n, line)| (n + 1, line.to_owned()))
+                .collect::<Vec<_>>()
+        };
+        if let Some(rest) = path.strip_prefix("models[") {
+            let index: usize = rest.split(']').next()?.parse().ok()?;
+            return Some(filled("models").get(index)?.0);
+        }
+        let name = path.strip_prefix("headers.")?;
+        let named = |(_, line): &&(usize, String)| {
+            let found = line.split(':').next().unwrap_or_default();
+            found.trim().eq_ignore_ascii_case(name)
+        };
+        // Of two of that name it is the second that is too many.
+        filled("headers").iter().rfind(named).map(|(n, _)| *n)
+    }
+}
+
+const OWN: &str = "own";
+const INHERIT: &str = "inherit";
+
+fn is_own(limit: Option<u32>) -> String {
+    limit.map_or(INHERIT, |_| OWN).to_owned()
+}
+
+/// A catalog with a row on each line; nothing for every model.
+fn lines_of(catalog: &Catalog) -> String {
+    let rows = catalog.iter().flatten();
+    let lines = rows.map(|row| match &row.upstream_model {
+        Some(upstream) => format!("{} = {upstream}", row.model),
+        None => row.model.to_string(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Null for nothing, since an empty catalog serves nothing.
+fn models(text: &str) -> Value {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let rows = lines.map(|line| match line.split_once('=') {
+        Some((model, upstream)) => {
+            json!({ "model": model.trim(), "upstream_model": upstream.trim() })
+        }
+        None => json!(line),
+    });
+    let rows: Vec<Value> = rows.collect();
+    if rows.is_empty() {
+        return Value::Null;
+    }
+    Value::Array(rows)
+}
+
+/// A line without a colon, and a second one of the same name, are left for the validation to
+/// refuse: null is no header's value.
+fn headers(text: &str) -> Value {
+    let mut said = Map::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (name, value) = match line.split_once(':') {
+            Some((name, value)) => (name.trim(), json!(value.trim())),
+            None => (line, Value::Null),
+        };
+        let value = if said.contains_key(name) {
+            Value::Null
+        } else {
+            value
+        };
+        said.insert(name.to_owned(), value);
+    }
+    Value::Object(said)
 }
 
 fn optional(limit: Option<u32>) -> String {

@@ -123,6 +123,19 @@ async fn a_mistake_stands_at_its_field_and_writes_nothing() {
         ("/pool/accounts/new", "name=team", "name"),
         (&*account, "name=a&stream_limit=x", "stream_limit"),
         (&*account, "name=a&create_limit=-1", "create_limit"),
+        (
+            &*account,
+            "name=a&stream_limit_is=own&stream_limit=",
+            "stream_limit",
+        ),
+        (&*account, "name=a&job_limit=x", "job_limit"),
+        (&*account, "name=a&quota_scope=x", "quota_scope"),
+        (
+            &*credential,
+            "name=a&endpoints=main&job_limit=-1",
+            "job_limit",
+        ),
+        (&*credential, "name=a&endpoints=main&models=a%0Aa", "models"),
         (&*account, "name=a&priority=high", "priority"),
         (&*account, "name=a&weight=0", "weight"),
         (
@@ -291,4 +304,67 @@ async fn a_test_of_what_is_stored_says_what_came_back_and_writes_nothing() {
         .await
         .says("no credential works at this endpoint");
     assert_eq!(bench.provider.seen.lock().unwrap().len(), calls);
+}
+
+#[tokio::test]
+async fn every_field_is_stored_and_shown_again() {
+    let (bench, [endpoint, account, credential]) = filled().await;
+    let form = "name=team&quota_scope=credential&stream_limit_is=own&stream_limit=12\
+        &create_limit_is=inherit&create_limit=5&job_limit=2&priority=&weight=";
+    done(&bench.post(&account, form).await, "saved");
+    let form = format!("{ENDPOINT}&models=a+%3D+b%0D%0A%0D%0Ac&headers=X-Team:+one:two%0D%0Ax-b:");
+    done(&bench.post(&endpoint, &form).await, "saved");
+    let form = "name=mine&endpoints=main&accounts=team&models=c&job_limit=3";
+    done(&bench.post(&credential, form).await, "saved");
+
+    let pool = pool(&bench);
+    let stored = &pool.accounts()[0];
+    assert_eq!(stored.quota_scope.name(), "credential");
+    let limits = (stored.stream_limit, stored.create_limit, stored.job_limit);
+    assert_eq!(limits, (Some(12), None, Some(2)));
+    let stored = &pool.endpoints()[0];
+    let models = stored.models.as_ref().unwrap().iter();
+    let models: Vec<_> = models
+        .map(|m| (&*m.model, m.upstream_model.as_deref()))
+        .collect();
+    assert_eq!(models, [("a", Some("b")), ("c", None)]);
+    let headers: Vec<_> = stored.headers.iter().map(|(n, v)| (&**n, &**v)).collect();
+    assert_eq!(headers, [("x-team", "one:two"), ("x-b", "")]);
+    let stored = &pool.credentials()[0];
+    assert_eq!(stored.job_limit, Some(3));
+    assert_eq!(stored.models.as_ref().unwrap().len(), 1);
+
+    let page = bench.get(&account).await;
+    page.says("value=\"credential\" checked");
+    page.says("name=\"stream_limit_is\" value=\"own\" checked");
+    page.says("name=\"create_limit_is\" value=\"inherit\" checked");
+    page.says("In effect: 12. If cleared: 8.");
+    let page = bench.get(&endpoint).await;
+    page.says(">\na = b\nc</textarea>");
+    page.says(">\nx-team: one:two\nx-b: </textarea>");
+
+    let clear = format!("{ENDPOINT}&models=&headers=");
+    done(&bench.post(&endpoint, &clear).await, "saved");
+    let endpoint = self::pool(&bench).endpoints()[0].clone();
+    assert_eq!((endpoint.models, endpoint.headers.len()), (None, 0));
+}
+
+#[tokio::test]
+async fn a_fault_in_many_lines_names_its_line() {
+    let (bench, [endpoint, ..]) = filled().await;
+    for (field, text, line) in [
+        ("models", "a%0A%0Ab%0Aa", 4),
+        ("models", "a%0Ab+%3D", 2),
+        ("headers", "x-a:+1%0Anone", 2),
+        ("headers", "x-a:+1%0A%0Ax-a:+2", 3),
+        ("headers", "x-a:+1%0AX-A:+2", 2),
+        ("headers", "x-a:+1%0Ahost:+x", 2),
+    ] {
+        let refused = bench
+            .post(&endpoint, &format!("{ENDPOINT}&{field}={text}"))
+            .await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{text}");
+        refused.says(&format!("id=\"{field}-fault\">Line {line} is no "));
+        refused.says("<details class=\"later-fields\" open>");
+    }
 }
