@@ -16,7 +16,10 @@
   // On wide screens the menu is always open; on narrow ones it is a menu.
   const wide = matchMedia("(min-width: 1024px)");
   const unfold = () => {
-    for (const menu of document.querySelectorAll("[data-wide-open]")) menu.open = wide.matches;
+    for (const menu of document.querySelectorAll("[data-wide-open]")) {
+      menu.open = wide.matches;
+      menu.classList.add("is-settled");
+    }
   };
   wide.addEventListener("change", unfold);
   unfold();
