@@ -1,0 +1,174 @@
+//! Every page in every language, held against what holds for all of them.
+use crate::{
+    audit::{First, THEMES, Visit, faults},
+    chrome::Script,
+    program::{KEY, pool},
+    stage::{PASSWORD, Stage, play},
+};
+use fairlane::sim::{Act, Rule};
+use fantoccini::Locator;
+
+#[test]
+fn every_page_serves_everybody_in_english() {
+    check("en", THEMES[0]);
+}
+
+#[test]
+fn every_page_serves_everybody_in_english_in_the_dark() {
+    check("en", THEMES[1]);
+}
+
+#[test]
+fn every_page_serves_everybody_in_korean() {
+    check("ko", THEMES[0]);
+}
+
+#[test]
+fn every_page_serves_everybody_in_korean_in_the_dark() {
+    check("ko", THEMES[1]);
+}
+
+#[test]
+fn every_page_serves_everybody_in_chinese() {
+    check("zh-CN", THEMES[0]);
+}
+
+#[test]
+fn every_page_serves_everybody_in_chinese_in_the_dark() {
+    check("zh-CN", THEMES[1]);
+}
+
+fn check(language: &'static str, theme: &str) {
+    let document = |base_url: &str| Some(pool(base_url));
+    play(language, Script::On, document, async |stage| {
+        let mut found = look(stage, theme, &before_a_password()).await;
+        stage.choose_password().await;
+        stage.browser.at("/").await;
+        stage.browser.client.delete_all_cookies().await.unwrap();
+        found.extend(look(stage, theme, &before_a_session()).await);
+        log_in(stage).await;
+        leave_traces(stage);
+        let mut visits = in_the_navigation(stage).await;
+        visits.extend(in_the_pool(stage).await);
+        visits.extend(in_the_log(stage).await);
+        visits.extend(elsewhere());
+        found.extend(look(stage, theme, &visits).await);
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    });
+}
+
+async fn look(stage: &Stage, theme: &str, visits: &[Visit]) -> Vec<String> {
+    let mut found = Vec::new();
+    for visit in visits {
+        found.extend(faults(stage, visit, theme).await);
+    }
+    found
+}
+
+fn visit(path: &str, first: First, status: u16) -> Visit {
+    Visit {
+        path: path.to_owned(),
+        first,
+        status,
+    }
+}
+
+fn open(path: &str) -> Visit {
+    visit(path, First::Nothing, 200)
+}
+
+fn refused(path: &str) -> Visit {
+    visit(path, First::Send, 422)
+}
+
+fn before_a_password() -> Vec<Visit> {
+    vec![open("/setup/password"), refused("/setup/password")]
+}
+
+fn before_a_session() -> Vec<Visit> {
+    vec![
+        open("/login"),
+        refused("/login"),
+        visit("/no/such/page", First::Nothing, 404),
+    ]
+}
+
+fn elsewhere() -> Vec<Visit> {
+    vec![
+        visit("/", First::Unfold, 200),
+        open("/setup/account"),
+        open("/setup/account?preset=openai"),
+        open("/setup/account?preset=custom"),
+        refused("/setup/account?preset=custom"),
+        open("/setup/key"),
+        refused("/setup/key"),
+        visit("/setup/key", First::MakeKey, 200),
+    ]
+}
+
+/// Whatever the navigation leads to.
+async fn in_the_navigation(stage: &Stage) -> Vec<Visit> {
+    stage.open("/").await;
+    let links = links(stage, ".rail-menu ul a").await;
+    assert!(links.len() >= 4, "{links:?}");
+    links.iter().map(|path| open(path)).collect()
+}
+
+async fn in_the_pool(stage: &Stage) -> Vec<Visit> {
+    stage.open("/pool").await;
+    let mut visits = Vec::new();
+    for sort in ["accounts", "credentials", "endpoints"] {
+        let new = format!("/pool/{sort}/new");
+        visits.extend([open(&new), refused(&new)]);
+        let section = format!("section[aria-labelledby='{sort}-title'] tbody a");
+        let mut rows = links(stage, &section).await;
+        rows.dedup();
+        assert!(rows.len() >= 2, "{rows:?}");
+        visits.extend(rows.iter().map(|path| open(path)));
+    }
+    visits
+}
+
+/// The log, and one request that went well and one that did not.
+async fn in_the_log(stage: &Stage) -> Vec<Visit> {
+    let both = async || {
+        stage.open("/requests").await;
+        let rows = links(stage, "tbody th a").await;
+        (rows.len() == 2).then_some(rows)
+    };
+    let rows = stage.browser.until("two requests in the log", both).await;
+    let mut visits: Vec<_> = rows.iter().map(|path| open(path)).collect();
+    visits.push(open("/requests?outcome=ok"));
+    visits
+}
+
+async fn links(stage: &Stage, css: &str) -> Vec<String> {
+    let found = stage.browser.client.find_all(Locator::Css(css)).await;
+    let mut paths = Vec::new();
+    for link in found.unwrap() {
+        paths.push(link.attr("href").await.unwrap().unwrap());
+    }
+    paths
+}
+
+async fn log_in(stage: &Stage) {
+    let browser = &stage.browser;
+    stage.open("/login").await;
+    browser.fill("#password", PASSWORD).await;
+    browser.press("form[action='/login'] .is-primary").await;
+    browser.at("/").await;
+}
+
+/// A request that goes well, and one that does not.
+fn leave_traces(stage: &Stage) {
+    let (status, answer) = stage.instance.chat(KEY);
+    assert_eq!(status, 200, "{answer}");
+    let broken = Act {
+        status: Some(500),
+        message: Some("The provider is out of order.".to_owned()),
+        ..Act::default()
+    };
+    stage.provider.sim.script([Rule::new(broken).path("chat")]);
+    let (status, answer) = stage.instance.chat(KEY);
+    assert_eq!(status, 500, "{answer}");
+}
