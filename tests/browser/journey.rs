@@ -168,8 +168,8 @@ async fn extend_the_pool(stage: &Stage) {
     let browser = &stage.browser;
     add(stage, "endpoints", "second-endpoint", async || {
         let base_url = stage.provider.sim.base_url();
-        browser.fill("#base_url", &base_url).await;
         choose(stage, "protocols", "openai").await;
+        browser.fill("#base_url", &base_url).await;
         if stage.script == Script::On {
             browser.text("#called code", &base_url).await;
         }
