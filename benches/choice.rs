@@ -6,10 +6,14 @@
 
 use divan::{Bencher, black_box};
 use fairlane::domain::{
-    admission::{Admission, Decision, Demand, Kinds, Limits, Part},
+    admission::{
+        Admission, Decision, Demand, Effects, Kinds, Limits, Numbers, Owner, Part, Strategy,
+    },
     ids::{AccountId, CredentialId, EndpointId},
+    moment::Moment,
     pool::{
-        Account, BaseUrl, Credential, Endpoint, Origin, Pool, QuotaScope, State, edges::Contents,
+        Account, BaseUrl, Credential, Endpoint, ModelRow, Origin, Pool, QuotaScope, State,
+        edges::Contents,
     },
     protocol::Protocol,
     secret::Secret,
@@ -20,7 +24,7 @@ fn main() {
     divan::main();
 }
 
-fn pool(accounts: u128) -> Pool {
+fn contents(accounts: u128) -> Contents {
     let endpoint = Endpoint {
         id: EndpointId::from_u128(1),
         name: "one".into(),
@@ -39,9 +43,12 @@ fn pool(accounts: u128) -> Pool {
         job_limit: None,
         priority: 0,
         weight: 1,
+        cooldown_per_model: false,
+        trust_reset: false,
         state: State::Active,
         made_for: None,
     };
+    let catalog: Arc<[ModelRow]> = (0..MODELS).map(model_row).collect();
     let credential = |n: u128| Credential {
         id: CredentialId::from_u128(n),
         name: format!("credential-{n}").into(),
@@ -49,52 +56,113 @@ fn pool(accounts: u128) -> Pool {
         secret: Secret::clean(&format!("sk-benchmark-{n:06}")).unwrap().0,
         fingerprint: [0; 32],
         origin: Origin::Operator,
-        accounts: vec![AccountId::from_u128(n)],
+        accounts: vec![AccountId::from_u128(n / CREDENTIALS)],
         endpoints: vec![EndpointId::from_u128(1)],
-        models: None,
+        models: Some(Arc::clone(&catalog)),
         stream_limit: None,
         create_limit: None,
         job_limit: None,
         state: State::Active,
     };
-    Pool::new(Contents {
+    Contents {
         endpoints: vec![endpoint],
-        accounts: (1..=accounts).map(account).collect(),
-        credentials: (1..=accounts).map(credential).collect(),
+        accounts: (0..accounts).map(account).collect(),
+        credentials: (0..accounts * CREDENTIALS).map(credential).collect(),
         keys: Vec::new(),
-    })
+    }
+}
+
+/// Credentials of each account, each with so many models.
+const CREDENTIALS: u128 = 10;
+const MODELS: usize = 50;
+
+fn model_row(n: usize) -> ModelRow {
+    ModelRow {
+        model: format!("model-{n}").into(),
+        upstream_model: None,
+    }
+}
+
+const NOW: Moment = Moment::from_millis(1);
+
+const LIMITS: Limits = Limits {
+    stream: 8,
+    create: 8,
+    reserve: 1,
+    waiters_per_key: 200,
+    may_park: true,
+    strategy: Strategy::LeastLoaded,
+    breaker_threshold: 5,
+};
+
+fn admission(accounts: u128) -> Admission {
+    let pool = Arc::new(Pool::new(contents(accounts)));
+    Admission::new(Numbers::default().layout(pool, LIMITS))
 }
 
 fn demand() -> Arc<Demand> {
     Arc::new(Demand {
         key: None,
         protocol: Protocol::OpenAi,
-        model: Some("gpt-4o-mini".into()),
+        model: Some("model-7".into()),
         kinds: Kinds {
             stream: true,
             create: true,
         },
         reattach: false,
-        needs_owner: false,
+        owner: Owner::Nobody,
+        preferred: None,
         tried: Vec::new(),
+        until: NOW,
     })
 }
 
 #[divan::bench(args = [1, 14, 100, 1000])]
 fn choose_and_give_back(bencher: Bencher<'_, '_>, accounts: u128) {
-    let limits = Limits {
-        stream: 8,
-        create: 4,
-        reserve: 1,
-        waiters_per_key: 200,
-        may_park: true,
-    };
-    let mut admission = Admission::new(Arc::new(pool(accounts)), limits);
+    let mut admission = admission(accounts);
     let demand = demand();
     bencher.bench_local(|| {
-        let Decision::Granted(grant) = admission.request(black_box(&demand)) else {
+        let Decision::Granted(grant) = admission.request(NOW, black_box(&demand)) else {
             return;
         };
-        admission.release(grant.lease, Part::All, &mut Vec::new());
+        admission.release(NOW, grant.lease, Part::All, &mut Effects::default());
     });
+}
+
+/// The same where most slots are taken, and each account by a different number of streams.
+#[divan::bench(args = [14, 1000])]
+fn choose_in_a_busy_pool(bencher: Bencher<'_, '_>, accounts: u128) {
+    let mut admission = admission(accounts);
+    let demand = demand();
+    for _ in 0..accounts * 6 {
+        admission.request(NOW, &demand);
+    }
+    bencher.bench_local(|| {
+        let Decision::Granted(grant) = admission.request(NOW, black_box(&demand)) else {
+            return;
+        };
+        admission.release(NOW, grant.lease, Part::All, &mut Effects::default());
+    });
+}
+
+/// What a pool edit costs besides the disk: the edges worked out, and admission's view of them.
+#[divan::bench(args = [100, 1000], sample_count = 10)]
+fn work_out_a_changed_pool(bencher: Bencher<'_, '_>, accounts: u128) {
+    let mut numbers = Numbers::default();
+    bencher
+        .with_inputs(|| contents(accounts))
+        .bench_local_values(|contents| numbers.layout(Arc::new(Pool::new(contents)), LIMITS));
+}
+
+/// And what of that happens while requests wait for the lock.
+#[divan::bench(args = [100, 1000], sample_count = 10)]
+fn bring_a_changed_pool_into_force(bencher: Bencher<'_, '_>, accounts: u128) {
+    let mut numbers = Numbers::default();
+    let pool = Arc::new(Pool::new(contents(accounts)));
+    let mut admission = Admission::new(numbers.layout(Arc::clone(&pool), LIMITS));
+    bencher
+        .with_inputs(|| numbers.layout(Arc::clone(&pool), LIMITS))
+        .bench_local_values(|layout| {
+            admission.reconfigure(NOW, layout, &mut Effects::default());
+        });
 }

@@ -17,6 +17,7 @@ use crate::{
     peer::Peer,
     ports::{Ledger, Upstream},
     reload::Reload,
+    standing::{self, Keeper},
     store::{Claim, Store},
     tasks,
     telemetry::metrics::Metrics,
@@ -46,6 +47,8 @@ pub struct App {
     /// What lets somebody elsewhere set the first password; `None` if there is one already.
     pub setup_token: Option<String>,
     gateway: Gateway,
+    reload: Reload,
+    keeper: Keeper,
     store: Store,
     workers: Arc<server::Workers>,
     readiness: api::Readiness,
@@ -75,7 +78,7 @@ impl App {
             sync_environment(&store, document).await?;
         }
         let reload = Reload::first(&store, boot.settings.clone())?;
-        let gateway = gateway(&store, &reload);
+        let (gateway, keeper) = gateway(&store, &reload)?;
         let readiness = api::Readiness::default();
         let (access, setup_token) = access(boot, &store, &reload).await?;
         let state = api::State::new(
@@ -108,16 +111,15 @@ impl App {
         };
         let workers = Arc::new(server::Workers::start(cores(), &plan, &Clients)?);
         accepting.push(accept(&workers, listener, stopped));
-        let background = vec![
-            tasks::spawn("reload", reload.clone().watch()),
-            tasks::spawn("prune", prune(store.clone(), reload)),
-            tasks::spawn("fullness", dashboard.watch_fullness()),
-        ];
+        let mut background = background(&store, &reload, &keeper);
+        background.push(tasks::spawn("fullness", dashboard.watch_fullness()));
         Ok(Self {
             address,
             admin_address,
             setup_token,
             gateway,
+            reload,
+            keeper,
             store,
             workers,
             readiness,
@@ -183,6 +185,9 @@ impl App {
         for task in self.background {
             task.abort();
         }
+        if let Err(error) = self.keeper.write(&self.store, &self.reload).await {
+            tracing::error!(%error, "what upstream said of the pool last could not be kept");
+        }
         let workers = Arc::into_inner(self.workers);
         let store = self.store.clone();
         let closed = crate::blocking::run(move || {
@@ -238,7 +243,24 @@ fn dashboard(
     Ok(dashboard::State::new(parts)?)
 }
 
-fn gateway(store: &Store, reload: &Reload) -> Gateway {
+/// What goes on beside the requests.
+fn background(store: &Store, reload: &Reload, keeper: &Keeper) -> Vec<JoinHandle<()>> {
+    let admission = reload.configuration().admission().clone();
+    let (kept, tested) = (keeper.clone(), Arc::new(Client::default()));
+    vec![
+        tasks::spawn("reload", reload.clone().watch()),
+        tasks::spawn("prune", prune(store.clone(), reload.clone())),
+        tasks::spawn("admission time", admission.keep_time()),
+        tasks::spawn("keeper", kept.keep(store.clone(), reload.clone())),
+        tasks::spawn(
+            "credential tests",
+            standing::retest(store.clone(), reload.clone(), tested),
+        ),
+    ]
+}
+
+/// The gateway, with what an earlier process learnt of the pool.
+fn gateway(store: &Store, reload: &Reload) -> anyhow::Result<(Gateway, Keeper)> {
     let metrics = Metrics::default();
     let observed = metrics.clone();
     store.observe_writes(Box::new(move |took| observed.store_committed(took)));
@@ -246,7 +268,17 @@ fn gateway(store: &Store, reload: &Reload) -> Gateway {
         store: store.clone(),
         reload: reload.clone(),
     });
-    Gateway::new(reload.configuration().clone(), metrics, ledger)
+    let keeper = Keeper::new(metrics.clone());
+    let admission = reload.configuration().admission();
+    let kept = store.cooldowns_blocking(crate::clock::unix_millis())?;
+    let kept = kept
+        .into_iter()
+        .filter_map(|(s, m, kept)| Some((s, m, kept?)));
+    admission.restore(kept);
+    admission.watched_by(Arc::new(keeper.clone()));
+    let configuration = reload.configuration().clone();
+    let gateway = Gateway::new(configuration, metrics, (ledger, Arc::new(keeper.clone())));
+    Ok((gateway, keeper))
 }
 
 fn accept(

@@ -3,11 +3,15 @@
 //! Invariant: nothing here reads a clock, draws a random number, awaits, logs, does I/O or knows a
 //! wire format. Every function is total over its arguments; what must happen next is returned.
 pub mod admission;
+pub mod breaker;
+pub mod cooldown;
 pub mod dispatch;
 pub mod ids;
 pub mod ledger;
+pub mod moment;
 pub mod pool;
 pub mod protocol;
 pub mod reason;
+pub mod retest;
 pub mod secret;
 pub mod settings;

@@ -8,3 +8,4 @@ pub mod dispatch;
 pub mod live;
 pub mod payload;
 pub mod probe;
+mod refusal;

@@ -29,7 +29,7 @@ use crate::{
         payload::{BUDGET_BYTES, Budget},
     },
     peer::Peer,
-    ports::{Ledger, Upstream},
+    ports::{Ledger, PoolWatch, Upstream},
     protocol::route::is_data_plane,
     telemetry::metrics::Metrics,
 };
@@ -48,18 +48,25 @@ pub struct Gateway {
     pub metrics: Metrics,
     /// Where records go.
     pub ledger: Arc<dyn Ledger>,
+    /// Who is told what answers say of the pool.
+    pub watch: Arc<dyn PoolWatch>,
     budget: Arc<Budget>,
     discovery: Arc<discovery::Discovery>,
 }
 
 impl Gateway {
     /// A gateway with nothing in flight.
-    pub fn new(configuration: Configuration, metrics: Metrics, ledger: Arc<dyn Ledger>) -> Self {
+    pub fn new(
+        configuration: Configuration,
+        metrics: Metrics,
+        (ledger, watch): (Arc<dyn Ledger>, Arc<dyn PoolWatch>),
+    ) -> Self {
         Self {
             configuration,
             live: Registry::default(),
             metrics,
             ledger,
+            watch,
             budget: Budget::new(BUDGET_BYTES),
             discovery: Arc::default(),
         }

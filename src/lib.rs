@@ -30,6 +30,7 @@ pub mod protocol;
 pub mod reload;
 pub mod sim;
 pub mod sockets;
+pub mod standing;
 pub mod store;
 pub mod tasks;
 pub mod telemetry;

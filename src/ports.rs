@@ -1,7 +1,9 @@
 //! What the inner rings need of the outside: the way to a provider, and a place for records.
 use crate::{
     domain::{
+        admission::Note,
         dispatch::{Cause, Provenance},
+        ids::{AccountId, CredentialId},
         ledger::Entry,
         pool::BaseUrl,
     },
@@ -90,4 +92,14 @@ pub trait Upstream: Send + Sync {
 pub trait Ledger: Send + Sync {
     /// Takes one record.
     fn keep(&self, entry: Box<Entry>);
+}
+
+/// Is told what happens to the pool, without ever making the caller wait.
+pub trait PoolWatch: Send + Sync {
+    /// Something cooled, rested or came back.
+    fn noted(&self, note: &Note);
+    /// Upstream refuses a credential: it is to be disabled.
+    fn credential_refused(&self, credential: CredentialId);
+    /// Upstream refuses to bill these accounts: they are to be disabled.
+    fn billing_refused(&self, accounts: &[AccountId]);
 }

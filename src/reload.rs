@@ -65,9 +65,10 @@ impl Reload {
         let (pool, overrides) = self.0.store.read(read).await?;
         let version = pool.version;
         // Working out the edges of a large pool takes a while; the runtime need not wait for it.
-        let edges = crate::blocking::run(move || Pool::new(pool.contents)).await;
-        let edges = edges.ok_or(StoreError::Closed)?;
-        self.0.configuration.swap(&known(&overrides), edges);
+        let configuration = self.0.configuration.clone();
+        let swapped = move || configuration.swap(&known(&overrides), Pool::new(pool.contents));
+        let swapped = crate::blocking::run(swapped).await;
+        swapped.ok_or(StoreError::Closed)?;
         self.0.seen.store(version, Ordering::Release);
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! Each kind of thing has a file with its verbs: functions over a connection for those that are
 //! inside a transaction already, and methods of [`Store`] for everybody else.
 pub mod accounts;
+pub mod audit;
 pub mod credentials;
 pub mod endpoints;
 pub mod keys;
@@ -14,6 +15,7 @@ pub mod operator;
 pub mod pool;
 pub mod sessions;
 pub mod settings;
+pub mod standing;
 pub mod tokens;
 
 mod claim;

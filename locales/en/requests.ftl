@@ -102,3 +102,7 @@ reason-path-not-found = There is no such path.
 reason-method-not-allowed = The path exists, but does not take this method.
 reason-upgrade-required = The path speaks WebSocket, and nothing in the pool can serve that.
 reason-internal = A fault inside fairlane; its log has it under the request id.
+reason-account-cooling = Every account that could take it was told to wait by its provider
+reason-usage-limit-reached = The quota of every account that could take it is used up until a known time
+reason-owner-unavailable = The account that holds what it refers to takes no new requests
+reason-owner-conflict = It refers to things that two different accounts hold

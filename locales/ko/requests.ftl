@@ -99,3 +99,7 @@ reason-path-not-found = 해당 경로가 없습니다.
 reason-method-not-allowed = 경로는 있지만 이 메서드를 받지 않습니다.
 reason-upgrade-required = 이 경로는 WebSocket을 사용하지만, 풀에서 처리할 수 있는 항목이 없습니다.
 reason-internal = fairlane 내부 오류입니다. 로그에서 요청 ID로 찾을 수 있습니다.
+reason-account-cooling = 처리할 수 있는 모든 계정이 공급자의 대기 지시를 받아 쿨다운 중입니다
+reason-usage-limit-reached = 처리할 수 있는 모든 계정의 할당량이 정해진 시각까지 소진되었습니다
+reason-owner-unavailable = 요청이 가리키는 대상을 가진 계정이 새 요청을 받지 않습니다
+reason-owner-conflict = 서로 다른 두 계정의 대상을 함께 가리킵니다

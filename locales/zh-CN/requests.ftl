@@ -99,3 +99,7 @@ reason-path-not-found = 没有此路径。
 reason-method-not-allowed = 路径存在，但不接受此方法。
 reason-upgrade-required = 此路径使用 WebSocket，而资源池中没有可用的服务方。
 reason-internal = fairlane 内部故障；可在日志中按请求 ID 查找。
+reason-account-cooling = 所有可处理该请求的账号都在按提供商的要求冷却
+reason-usage-limit-reached = 所有可处理该请求的账号的配额均已用尽，恢复时间已知
+reason-owner-unavailable = 持有所引用对象的账号不接收新请求
+reason-owner-conflict = 请求引用了分属两个账号的对象

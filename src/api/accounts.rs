@@ -4,7 +4,7 @@ use super::{
     routes::{Route, Schema},
     schema::{
         DISABLED_REASON, Field, NULLABLE_INTEGER, NULLABLE_TEXT, STATE,
-        Type::{self, Integer, Nullable, Text},
+        Type::{self, Flag, Integer, Nullable, Text},
     },
 };
 use crate::{
@@ -38,6 +38,8 @@ impl Noun for Account {
         Field::both("job_limit", LIMIT, "Jobs at once; null inherits the setting, 0 is unlimited."),
         Field::both("priority", (Integer, NULLABLE_INTEGER), "Lower numbers are chosen first."),
         Field::both("weight", (Integer, NULLABLE_INTEGER), "Share among equals."),
+        Field::both("cooldown_per_model", (Flag, Nullable(&Flag)), "Whether a 429 cools only the model that was asked for."),
+        Field::both("trust_reset", (Flag, Nullable(&Flag)), "Whether resets more than an hour away are believed without a look every hour."),
         Field::both("state", (STATE, STATE), "Whether it takes new work."),
         Field::read("disabled_reason", DISABLED_REASON, "Who or what disabled it."),
         Field::read("made_for", NULLABLE_TEXT, "The credential that it was made for, where that one named no account."),
@@ -54,6 +56,8 @@ impl Noun for Account {
             "job_limit": self.job_limit,
             "priority": self.priority,
             "weight": self.weight,
+            "cooldown_per_model": self.cooldown_per_model,
+            "trust_reset": self.trust_reset,
             "state": state,
             "disabled_reason": disabled_reason,
             "made_for": self.made_for.map(|id| id.to_string()),

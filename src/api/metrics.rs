@@ -16,6 +16,8 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 pub(super) async fn metrics(
     extract::State(state): extract::State<State>,
 ) -> Result<Response, ApiError> {
+    let admission = state.reload().configuration().admission();
+    state.metrics().breakers(&admission.breakers());
     let text = state.metrics().render(snapshot(&state)).map_err(|error| {
         tracing::error!(%error, "the metrics could not be written");
         ApiError::new(Code::Internal, "the metrics could not be written")

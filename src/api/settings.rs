@@ -205,7 +205,7 @@ fn row(declaration: &Declaration, settings: &Settings) -> Value {
     let (kind, min, max) = match declaration.kind {
         Kind::Integer { min, max } => ("integer", Some(min), Some(max)),
         Kind::Switch => ("switch", None, None),
-        Kind::Origins => ("text", None, None),
+        Kind::Word { .. } | Kind::Origins => ("text", None, None),
     };
     json!({
         "name": declaration.key,

@@ -1,7 +1,7 @@
 //! The four kinds of things that a pool document lists.
 use super::{
     date::parse_millis,
-    fields::{Notes, Object, text, whole},
+    fields::{Notes, Object, switch, text, whole},
 };
 use crate::domain::{
     pool::{
@@ -85,9 +85,7 @@ pub(super) fn account(object: &Object<'_>, notes: &mut Notes) -> AccountEntry {
         "state",
     ];
     object.check_known(&known, notes);
-    for key in ["egress_pool", "cooldown_per_model", "trust_reset"] {
-        object.refuse_unavailable(key, notes);
-    }
+    object.refuse_unavailable("egress_pool", notes);
     AccountEntry {
         path: object.path.clone(),
         name: name(object, notes),
@@ -103,6 +101,8 @@ pub(super) fn account(object: &Object<'_>, notes: &mut Notes) -> AccountEntry {
             i32::try_from(n).map_err(|e| e.to_string())
         }),
         weight: weight(object, notes),
+        cooldown_per_model: object.field("cooldown_per_model", notes, switch),
+        trust_reset: object.field("trust_reset", notes, switch),
         state: state(object, notes),
     }
 }

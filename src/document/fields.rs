@@ -159,6 +159,12 @@ pub(super) fn whole(value: &Value, min: i64, max: i64) -> Result<i64, String> {
         .ok_or_else(|| format!("must be a whole number from {min} to {max}, or null"))
 }
 
+pub(super) fn switch(value: &Value) -> Result<bool, String> {
+    value
+        .as_bool()
+        .ok_or_else(|| "must be true or false, or null".to_owned())
+}
+
 pub(super) fn text(value: &Value) -> Result<&str, String> {
     value
         .as_str()

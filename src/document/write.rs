@@ -64,6 +64,8 @@ fn account(account: &Account) -> Value {
             "job_limit": account.job_limit,
             "priority": account.priority,
             "weight": account.weight,
+            "cooldown_per_model": account.cooldown_per_model,
+            "trust_reset": account.trust_reset,
         }),
         account.state,
     )

@@ -1,26 +1,40 @@
 //! Admission: who gets a slot on which edge, who waits, and who is let in when a slot is given back.
 //!
 //! One pure state machine for every path. Events go in ([`request`](Admission::request),
-//! [`release`](Admission::release), [`withdraw`](Admission::withdraw),
-//! [`reconfigure`](Admission::reconfigure)), grants and refusals come out; nothing waits in here.
+//! [`observe`](Admission::observe), [`release`](Admission::release),
+//! [`withdraw`](Admission::withdraw), [`reconfigure`](Admission::reconfigure),
+//! [`handle_timeout`](Admission::handle_timeout)), grants, refusals and what happened on the way
+//! come out as [`Effects`]; nothing waits in here. [`next_wakeup`](Admission::next_wakeup) says when
+//! time alone changes something.
 //!
-//! Invariants: no cap is exceeded by a grant; after every event no parked request could be
-//! admitted, so that a newcomer which finds room overtakes nobody; the counts equal the leases.
+//! Invariants: no cap is exceeded by a grant; nothing that cools, rests or is out of service is
+//! granted, but for the single shot; after every event no parked request could be admitted, so
+//! that a newcomer which finds room overtakes nobody; the counts equal the leases.
 pub mod demand;
-mod gates;
+mod evidence;
+mod explain;
+mod layout;
+mod order;
 mod selection;
+mod strategy;
+mod subjects;
 
-pub use self::demand::{Demand, Kinds, Refusal};
+pub use self::{
+    demand::{Demand, Kinds, Owner, Refusal, Tried},
+    evidence::{Evidence, Note},
+    explain::{Explained, Holding, Standing},
+    layout::{Layout, Numbers, Subject},
+    selection::Why,
+    strategy::Strategy,
+};
 
 use self::{
-    gates::{Gates, Subjects},
-    selection::{Blocked, select},
+    layout::Gates,
+    order::Order,
+    selection::{Blocked, View},
+    subjects::Subjects,
 };
-use super::{
-    ids::{AccountId, KeyId},
-    pool::{EdgeRef, Pool},
-    reason::Reason,
-};
+use super::{ids::KeyId, moment::Moment, pool::EdgeRef, reason::Reason};
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
@@ -39,6 +53,10 @@ pub struct Limits {
     pub waiters_per_key: usize,
     /// Whether requests may park at all.
     pub may_park: bool,
+    /// By what an account is chosen.
+    pub strategy: Strategy,
+    /// How many failures in a row make an endpoint rest.
+    pub breaker_threshold: u32,
 }
 
 /// Names a lease while it is held.
@@ -78,6 +96,15 @@ pub struct Settled {
     pub answer: Result<Grant, Refusal>,
 }
 
+/// What an event brought about.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// Parked requests that have their answer.
+    pub settled: Vec<Settled>,
+    /// What cooled, rested or came back, to be told and kept.
+    pub notes: Vec<Note>,
+}
+
 /// Which part of a lease is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -90,32 +117,27 @@ pub enum Part {
 #[derive(Debug)]
 struct LeaseRow {
     key: Option<KeyId>,
-    subjects: Arc<[u32]>,
+    gates: Arc<Gates>,
     held: Kinds,
-}
-
-/// What one client key holds and waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holding {
-    /// Streams held.
-    pub streams: usize,
-    /// Requests parked.
-    pub waiting: usize,
+    breaker: u32,
+    /// The model as upstream knows it, where limits are by model.
+    model: Option<Arc<str>>,
+    granted_at: Moment,
+    /// Whether its answer says anything of a limit.
+    is_evidence: bool,
 }
 
 #[derive(Debug)]
 struct Waiter {
     demand: Arc<Demand>,
-    why: Refusal,
 }
 
 /// The state: leases held, requests parked, and the pool that both refer to.
 #[derive(Debug)]
 pub struct Admission {
-    pool: Arc<Pool>,
-    limits: Limits,
+    layout: Layout,
     subjects: Subjects,
-    gates: Vec<Gates>,
+    order: Order,
     leases: HashMap<LeaseId, LeaseRow>,
     waiters: BTreeMap<WaiterId, Waiter>,
     waiting: HashMap<Option<KeyId>, usize>,
@@ -124,14 +146,15 @@ pub struct Admission {
 
 impl Admission {
     /// Nothing held, nobody waiting.
-    pub fn new(pool: Arc<Pool>, limits: Limits) -> Self {
+    pub fn new(layout: Layout) -> Self {
         let mut subjects = Subjects::default();
-        let gates = subjects.gates_of(&pool, limits);
+        subjects.grow(layout.subjects.len(), layout.breaker_count);
+        let mut order = Order::default();
+        order.rebuild(&layout, &subjects);
         Self {
-            pool,
-            limits,
+            layout,
             subjects,
-            gates,
+            order,
             leases: HashMap::new(),
             waiters: BTreeMap::new(),
             waiting: HashMap::new(),
@@ -139,43 +162,68 @@ impl Admission {
         }
     }
 
-    /// Grants, parks or refuses one request. Check and taking are one step.
-    pub fn request(&mut self, demand: &Arc<Demand>) -> Decision {
-        match self.try_grant(demand) {
-            Ok(grant) => Decision::Granted(grant),
-            Err(Blocked::ForNow(why)) => self.park(demand, why),
-            Err(Blocked::ForGood(refusal)) => Decision::Refused(refusal),
+    const fn view(&self) -> View<'_> {
+        View {
+            layout: &self.layout,
+            subjects: &self.subjects,
+            order: &self.order,
         }
     }
 
-    fn try_grant(&mut self, demand: &Demand) -> Result<Grant, Blocked> {
-        let edge = select(&self.pool, &self.gates, &self.subjects, demand)?;
-        let gates = &self.gates[edge.position()];
-        self.subjects
-            .take(gates, demand.kinds, self.pool.edge(edge).weight);
+    /// Grants, parks or refuses one request. Check and taking are one step.
+    pub fn request(&mut self, now: Moment, demand: &Arc<Demand>) -> Decision {
+        if let Some(grant) = self.try_grant(now, demand) {
+            return Decision::Granted(grant);
+        }
+        match self.view().blocked(demand) {
+            Blocked::ForNow(why) => self.park(demand, why),
+            Blocked::ForGood(refusal) => Decision::Refused(refusal),
+        }
+    }
+
+    fn try_grant(&mut self, now: Moment, demand: &Demand) -> Option<Grant> {
+        let index = self.view().select(demand)?;
+        let pool = Arc::clone(&self.layout.pool);
+        let edge = pool.edge(index);
+        let gates = Arc::clone(self.layout.gates(index));
         self.minted += 1;
         let lease = LeaseId(self.minted);
-        self.leases.insert(
+        let asked = demand.model.as_deref().filter(|_| gates.is_per_model());
+        let row = LeaseRow {
+            key: demand.key_id(),
+            breaker: self.layout.breaker(edge),
+            model: asked.map(|model| pool.upstream_model(edge, model).into()),
+            held: demand.kinds,
+            granted_at: now,
+            is_evidence: demand.is_evidence(),
+            gates,
+        };
+        self.subjects.take(&row.gates, demand.kinds, edge.weight);
+        self.take_shots(now, lease, &row);
+        self.follow(&row.gates);
+        self.leases.insert(lease, row);
+        Some(Grant {
             lease,
-            LeaseRow {
-                key: demand.key_id(),
-                subjects: Arc::clone(&gates.subjects),
-                held: demand.kinds,
-            },
-        );
-        Ok(Grant {
-            lease,
-            edge: EdgeRef::new(Arc::clone(&self.pool), edge),
+            edge: EdgeRef::new(pool, index),
         })
     }
 
+    /// Places anew whatever stands or falls with the subjects of a lease.
+    fn follow(&mut self, gates: &Gates) {
+        for subject in &gates.subjects {
+            for unit in self.layout.dependents(*subject) {
+                self.order.update(&self.layout, &self.subjects, *unit);
+            }
+        }
+    }
+
     fn park(&mut self, demand: &Arc<Demand>, why: Refusal) -> Decision {
-        if !self.limits.may_park {
+        if !self.layout.limits.may_park {
             return Decision::Refused(why);
         }
         let key = demand.key_id();
         let waiting = self.waiting.get(&key).copied().unwrap_or(0);
-        let most = self.limits.waiters_per_key;
+        let most = self.layout.limits.waiters_per_key;
         if waiting >= most {
             return Decision::Refused(Refusal::limit(Reason::QueueFull, most, waiting));
         }
@@ -183,13 +231,12 @@ impl Admission {
         self.minted += 1;
         let id = WaiterId(self.minted);
         let demand = Arc::clone(demand);
-        self.waiters.insert(id, Waiter { demand, why });
+        self.waiters.insert(id, Waiter { demand });
         Decision::Parked(id)
     }
 
-    /// Gives a lease, or a part of it, back. What can now be let in is appended to `settled`.
-    /// A lease that is not held any more is left alone.
-    pub fn release(&mut self, lease: LeaseId, part: Part, settled: &mut Vec<Settled>) {
+    /// Gives a lease, or a part of it, back. A lease that is not held any more is left alone.
+    pub fn release(&mut self, now: Moment, lease: LeaseId, part: Part, effects: &mut Effects) {
         let Some(row) = self.leases.get_mut(&lease) else {
             return;
         };
@@ -201,12 +248,17 @@ impl Admission {
             Part::All => row.held,
         };
         row.held = row.held.without(freed);
-        self.subjects.give_back(&row.subjects, freed);
-        if part == Part::All {
-            self.leases.remove(&lease);
+        let gates = Arc::clone(&row.gates);
+        self.subjects.give_back(&gates, freed);
+        let mut has_changed = freed != Kinds::NONE;
+        if part == Part::All
+            && let Some(row) = self.leases.remove(&lease)
+        {
+            has_changed |= self.pass_shots(lease, &row, effects);
         }
-        if freed != Kinds::NONE {
-            self.pass(settled);
+        if has_changed {
+            self.follow(&gates);
+            self.pass(now, effects);
         }
     }
 
@@ -214,58 +266,70 @@ impl Admission {
     pub fn withdraw(&mut self, waiter: WaiterId) -> Option<Refusal> {
         let row = self.waiters.remove(&waiter)?;
         self.forget_waiting(row.demand.key_id());
-        Some(row.why)
+        let (Blocked::ForNow(why) | Blocked::ForGood(why)) = self.view().blocked(&row.demand);
+        Some(why)
     }
 
     /// A new pool or new limits. Everyone parked is resolved anew, client keys included; nothing
-    /// that runs is cut off.
-    pub fn reconfigure(&mut self, pool: Arc<Pool>, limits: Limits, settled: &mut Vec<Settled>) {
-        self.gates = self.subjects.gates_of(&pool, limits);
-        self.pool = pool;
-        self.limits = limits;
-        self.renew_keys(settled);
-        self.pass(settled);
+    /// that runs is cut off, and nothing that cools is forgotten.
+    pub fn reconfigure(&mut self, now: Moment, layout: Layout, effects: &mut Effects) {
+        self.subjects
+            .grow(layout.subjects.len(), layout.breaker_count);
+        self.layout = layout;
+        self.order.rebuild(&self.layout, &self.subjects);
+        self.renew_keys(effects);
+        self.pass(now, effects);
+        self.refuse_the_hopeless(effects);
     }
 
     /// Gives those who wait the rights that their keys have now, or refuses them.
-    fn renew_keys(&mut self, settled: &mut Vec<Settled>) {
+    fn renew_keys(&mut self, effects: &mut Effects) {
         let mut refused = Vec::new();
         for (id, row) in &mut self.waiters {
-            match row.demand.renewed(&self.pool) {
+            match row.demand.renewed(&self.layout.pool) {
                 Ok(None) => (),
                 Ok(Some(demand)) => row.demand = Arc::new(demand),
-                Err(reason) => refused.push((*id, reason)),
+                Err(reason) => refused.push((*id, Refusal::bare(reason))),
             }
         }
-        for (waiter, reason) in refused {
-            self.withdraw(waiter);
-            let answer = Err(Refusal::bare(reason));
-            settled.push(Settled { waiter, answer });
+        self.refuse(refused, effects);
+    }
+
+    /// Refuses those for whom nothing is left that could become free.
+    fn refuse_the_hopeless(&mut self, effects: &mut Effects) {
+        let hopeless = |(id, row): (&WaiterId, &Waiter)| match self.view().blocked(&row.demand) {
+            Blocked::ForGood(refusal) => Some((*id, refusal)),
+            Blocked::ForNow(_) => None,
+        };
+        let refused = self.waiters.iter().filter_map(hopeless).collect();
+        self.refuse(refused, effects);
+    }
+
+    fn refuse(&mut self, refused: Vec<(WaiterId, Refusal)>, effects: &mut Effects) {
+        for (waiter, refusal) in refused {
+            if let Some(row) = self.waiters.remove(&waiter) {
+                self.forget_waiting(row.demand.key_id());
+                let answer = Err(refusal);
+                effects.settled.push(Settled { waiter, answer });
+            }
         }
     }
 
     /// Lets in, oldest first, everyone who can be; one look at each is enough, because a grant
     /// only ever takes room away.
-    fn pass(&mut self, settled: &mut Vec<Settled>) {
-        if self.waiters.is_empty() {
-            return;
-        }
+    fn pass(&mut self, now: Moment, effects: &mut Effects) {
         let mut cursor = WaiterId(0);
         while let Some((id, demand)) = self.next_waiter(cursor) {
             cursor = WaiterId(id.0 + 1);
-            let answer = match self.try_grant(&demand) {
-                Ok(grant) => Ok(grant),
-                Err(Blocked::ForGood(refusal)) => Err(refusal),
-                Err(Blocked::ForNow(why)) => {
-                    if let Some(row) = self.waiters.get_mut(&id) {
-                        row.why = why;
-                    }
-                    continue;
-                }
+            let Some(grant) = self.try_grant(now, &demand) else {
+                continue;
             };
             self.waiters.remove(&id);
             self.forget_waiting(demand.key_id());
-            settled.push(Settled { waiter: id, answer });
+            effects.settled.push(Settled {
+                waiter: id,
+                answer: Ok(grant),
+            });
         }
     }
 
@@ -291,35 +355,6 @@ impl Admission {
     /// How many requests are parked.
     pub fn waiters(&self) -> usize {
         self.waiters.len()
-    }
-
-    /// What every client key holds and waits for; `None` stands for requests without a key. Whoever
-    /// does neither is not in it.
-    pub fn holdings(&self) -> HashMap<Option<KeyId>, Holding> {
-        let mut holdings: HashMap<_, Holding> = HashMap::new();
-        for row in self.leases.values().filter(|row| row.held.stream) {
-            holdings.entry(row.key).or_default().streams += 1;
-        }
-        for (key, waiting) in &self.waiting {
-            holdings.entry(*key).or_default().waiting = *waiting;
-        }
-        holdings
-    }
-
-    /// Streams held on each account of the pool that holds any, whether or not it takes new work.
-    pub fn account_streams(&self) -> HashMap<AccountId, u32> {
-        self.subjects.account_streams(&self.pool)
-    }
-
-    /// Streams that only clients coming back may hold, over all accounts that take work.
-    pub fn stream_reserve(&self) -> u64 {
-        gates::stream_reserve(&self.pool, self.limits)
-    }
-
-    /// (in flight, ordinary capacity) of streams over all accounts that take work; the capacity
-    /// is `None` where one of them is unlimited.
-    pub fn stream_totals(&self) -> (u64, Option<u64>) {
-        self.subjects.stream_totals(&self.pool, self.limits)
     }
 }
 

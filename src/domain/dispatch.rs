@@ -1,10 +1,16 @@
 //! What follows when an attempt failed: proof before repetition.
 //!
-//! Rule: a request is sent again only if it provably never left ([`Provenance::NotDispatched`]),
-//! or if repeating it cannot do anything twice (GET and HEAD). Nothing else is ever repeated.
+//! Rule: a request is sent again only if it provably never left ([`Provenance::NotDispatched`]), if
+//! upstream refused it ([`meaning`]), or if repeating it cannot do anything twice (GET and HEAD).
+//! Nothing else is ever repeated, unless the operator asks for it.
 pub mod meaning;
 
-use super::{ids::AccountId, reason::Reason};
+use self::meaning::Meaning;
+use super::{
+    admission::Tried,
+    ids::{AccountId, CredentialId},
+    reason::Reason,
+};
 
 /// What is proven about a request whose attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +40,15 @@ pub enum Cause {
     HeaderTimeout,
 }
 
+/// Why a request goes on to another edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// An attempt got no answer.
+    Failure(Cause),
+    /// Upstream refused it.
+    Refusal(Meaning),
+}
+
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -43,26 +58,44 @@ pub enum Next {
     GiveUp(Reason),
 }
 
+/// What a request cannot leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tie {
+    /// It may go anywhere.
+    None,
+    /// The only account that its key may use.
+    Account,
+    /// The credential that owns what it refers to.
+    Owner,
+}
+
+/// What of a request bears on where it may go next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mobility {
+    /// What it cannot leave.
+    pub tie: Tie,
+    /// Whether sending it twice does nothing twice.
+    pub is_repeatable: bool,
+    /// Whether the operator lets requests move on after answers that may have cost something.
+    pub retries_5xx: bool,
+}
+
 /// The attempts of one request.
 #[derive(Clone, Debug)]
 pub struct Plan {
     max_attempts: u32,
     attempts: u32,
-    /// Whether another account may take it.
-    is_movable: bool,
-    /// Whether sending it twice does nothing twice.
-    is_repeatable: bool,
+    mobility: Mobility,
     first_failure: Option<Reason>,
 }
 
 impl Plan {
-    /// Nothing tried yet; at most `max_attempts` accounts will be.
-    pub const fn new(max_attempts: u32, is_movable: bool, is_repeatable: bool) -> Self {
+    /// Nothing tried yet; there will be at most `max_attempts` attempts.
+    pub const fn new(max_attempts: u32, mobility: Mobility) -> Self {
         Self {
             max_attempts,
             attempts: 0,
-            is_movable,
-            is_repeatable,
+            mobility,
             first_failure: None,
         }
     }
@@ -77,13 +110,13 @@ impl Plan {
         self.attempts
     }
 
-    /// An attempt on `accounts` failed before any answer; `tried` collects where not to go again.
+    /// An attempt on `edge` failed before any answer; `tried` collects where not to go again.
     pub fn after_failure(
         &mut self,
         provenance: Provenance,
         cause: Cause,
-        accounts: impl Iterator<Item = AccountId>,
-        tried: &mut Vec<AccountId>,
+        edge: Place<'_>,
+        tried: &mut Vec<Tried>,
     ) -> Next {
         let reason = match (cause, provenance) {
             (Cause::HeaderTimeout, _) => Reason::UpstreamTimeout,
@@ -92,9 +125,9 @@ impl Plan {
         };
         let first = *self.first_failure.get_or_insert(reason);
         let may_repeat = provenance == Provenance::NotDispatched
-            || (self.is_repeatable && cause == Cause::Connection);
-        if may_repeat && self.is_movable && self.attempts < self.max_attempts {
-            tried.extend(accounts);
+            || (self.mobility.is_repeatable && cause == Cause::Connection);
+        if may_repeat && self.mobility.tie == Tie::None && self.attempts < self.max_attempts {
+            tried.extend(edge.accounts.iter().copied().map(Tried::Account));
             Next::Move
         } else if may_repeat {
             Next::GiveUp(first)
@@ -103,24 +136,74 @@ impl Plan {
         }
     }
 
+    /// An attempt on `edge` was answered. Gives whether another may take the request; `tried`
+    /// collects where not to go again.
+    ///
+    /// A limit needs no entry there: what is limited cools, and may be asked again once it has.
+    /// That goes for a request that cannot leave its account too, since a limit is a refusal.
+    pub fn may_move_after(
+        &self,
+        meaning: Meaning,
+        edge: Place<'_>,
+        tried: &mut Vec<Tried>,
+    ) -> bool {
+        let Mobility {
+            tie, retries_5xx, ..
+        } = self.mobility;
+        if self.attempts >= self.max_attempts || !meaning.is_movable(retries_5xx) {
+            return false;
+        }
+        match meaning {
+            Meaning::Limited(_) => true,
+            // Another credential of the same account may be accepted.
+            Meaning::AuthRefused if tie != Tie::Owner => {
+                tried.push(Tried::Credential(edge.credential));
+                true
+            }
+            _ if tie == Tie::None => {
+                tried.extend(edge.accounts.iter().copied().map(Tried::Account));
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Nothing is left to move to: the answer is the first failure.
-    pub fn exhausted(&self) -> Option<Reason> {
+    pub const fn exhausted(&self) -> Option<Reason> {
         self.first_failure
     }
+}
+
+/// Where an attempt went.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// By which credential.
+    pub credential: CredentialId,
+    /// At whose cost.
+    pub accounts: &'a [AccountId],
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(movable: bool, repeatable: bool, failures: &[(Provenance, Cause)], expect: Next) {
-        let mut plan = Plan::new(3, movable, repeatable);
+    const FREE: Mobility = Mobility {
+        tie: Tie::None,
+        is_repeatable: false,
+        retries_5xx: false,
+    };
+    const PLACE: Place<'_> = Place {
+        credential: CredentialId::from_u128(7),
+        accounts: &[AccountId::from_u128(1)],
+    };
+
+    fn check(mobility: Mobility, failures: &[(Provenance, Cause)], expect: Next) {
+        let mut plan = Plan::new(3, mobility);
         let mut next = Next::Move;
         for (provenance, cause) in failures {
             assert_eq!(next, Next::Move, "went on after giving up");
             plan.begin();
-            let account = [AccountId::from_u128(1)].into_iter();
-            next = plan.after_failure(*provenance, *cause, account, &mut Vec::new());
+            next = plan.after_failure(*provenance, *cause, PLACE, &mut Vec::new());
         }
         assert_eq!(next, expect);
     }
@@ -132,37 +215,93 @@ mod tests {
     #[test]
     fn what_never_left_moves_on_until_the_attempts_are_used_up() {
         let unreachable = Next::GiveUp(Reason::UpstreamUnreachable);
-        check(true, false, &[UNSENT], Next::Move);
-        check(true, false, &[UNSENT, UNSENT], Next::Move);
-        check(true, false, &[UNSENT, UNSENT, UNSENT], unreachable);
-        check(false, false, &[UNSENT], unreachable);
+        check(FREE, &[UNSENT], Next::Move);
+        check(FREE, &[UNSENT, UNSENT], Next::Move);
+        check(FREE, &[UNSENT, UNSENT, UNSENT], unreachable);
+        for tie in [Tie::Account, Tie::Owner] {
+            check(Mobility { tie, ..FREE }, &[UNSENT], unreachable);
+        }
     }
 
     #[test]
     fn what_may_have_arrived_is_never_sent_again() {
-        check(
-            true,
-            false,
-            &[LOST],
-            Next::GiveUp(Reason::UpstreamAmbiguous),
-        );
-        check(
-            true,
-            false,
-            &[SILENT],
-            Next::GiveUp(Reason::UpstreamTimeout),
-        );
-        check(
-            true,
-            false,
-            &[UNSENT, LOST],
-            Next::GiveUp(Reason::UpstreamAmbiguous),
-        );
+        let ambiguous = Next::GiveUp(Reason::UpstreamAmbiguous);
+        check(FREE, &[LOST], ambiguous);
+        check(FREE, &[SILENT], Next::GiveUp(Reason::UpstreamTimeout));
+        check(FREE, &[UNSENT, LOST], ambiguous);
     }
 
     #[test]
     fn reading_may_be_repeated() {
-        check(true, true, &[LOST], Next::Move);
-        check(true, true, &[SILENT], Next::GiveUp(Reason::UpstreamTimeout));
+        let reading = Mobility {
+            is_repeatable: true,
+            ..FREE
+        };
+        check(reading, &[LOST], Next::Move);
+        check(reading, &[SILENT], Next::GiveUp(Reason::UpstreamTimeout));
+    }
+
+    /// Whether a request moves after an answer, and what it is not to go back to.
+    fn answered(mobility: Mobility, meaning: Meaning) -> (bool, Vec<Tried>) {
+        let mut plan = Plan::new(2, mobility);
+        plan.begin();
+        let mut tried = Vec::new();
+        let moves = plan.may_move_after(meaning, PLACE, &mut tried);
+        plan.begin();
+        assert!(
+            !plan.may_move_after(meaning, PLACE, &mut Vec::new()),
+            "the attempts are used up"
+        );
+        (moves, tried)
+    }
+
+    #[test]
+    fn a_refusal_moves_and_what_may_have_been_done_does_not() {
+        let account = vec![Tried::Account(AccountId::from_u128(1))];
+        let refused = Meaning::Refused {
+            has_provider_shape: true,
+        };
+        assert_eq!(answered(FREE, refused), (true, account.clone()));
+        assert_eq!(
+            answered(FREE, Meaning::OriginUnreached),
+            (true, account.clone())
+        );
+        assert_eq!(
+            answered(FREE, Meaning::BillingRefused),
+            (true, account.clone())
+        );
+        assert_eq!(answered(FREE, Meaning::Failed), (false, Vec::new()));
+        assert_eq!(answered(FREE, Meaning::ClientsFault), (false, Vec::new()));
+        assert_eq!(answered(FREE, Meaning::Accepted), (false, Vec::new()));
+        let asked_for = Mobility {
+            retries_5xx: true,
+            ..FREE
+        };
+        assert_eq!(answered(asked_for, Meaning::Failed), (true, account));
+    }
+
+    #[test]
+    fn what_is_bound_waits_for_a_limit_and_never_leaves() {
+        let limited = Meaning::Limited(meaning::Limited {
+            wait_ms: None,
+            is_quota: false,
+        });
+        let credential = vec![Tried::Credential(PLACE.credential)];
+        let single = Mobility {
+            tie: Tie::Account,
+            ..FREE
+        };
+        let owned = Mobility {
+            tie: Tie::Owner,
+            ..FREE
+        };
+        assert_eq!(answered(single, limited), (true, Vec::new()));
+        assert_eq!(answered(owned, limited), (true, Vec::new()));
+        assert_eq!(answered(single, Meaning::AuthRefused), (true, credential));
+        assert_eq!(answered(owned, Meaning::AuthRefused), (false, Vec::new()));
+        assert_eq!(
+            answered(single, Meaning::OriginUnreached),
+            (false, Vec::new())
+        );
     }
 }

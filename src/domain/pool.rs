@@ -7,6 +7,8 @@ pub mod base_url;
 pub mod document;
 pub mod edges;
 pub mod presets;
+pub mod served;
+pub mod units;
 
 use super::{
     ids::{AccountId, CredentialId, EndpointId, KeyId},
@@ -18,6 +20,8 @@ use std::sync::Arc;
 pub use self::{
     base_url::BaseUrl,
     edges::{Edge, EdgeIndex, EdgeRef, Pool},
+    served::Offers,
+    units::Unit,
 };
 
 /// Whether a thing takes new work, and if not, why not.
@@ -72,7 +76,7 @@ pub struct ModelRow {
 }
 
 /// Which models something serves: `None` means every model of its protocols.
-pub type Catalog = Option<Vec<ModelRow>>;
+pub type Catalog = Option<Arc<[ModelRow]>>;
 
 /// A base URL and the protocols it speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +116,11 @@ pub struct Account {
     pub priority: i32,
     /// Share among equals; at least 1.
     pub weight: u32,
+    /// Whether a 429 cools the model that was asked for instead of all models, for providers that
+    /// limit per model.
+    pub cooldown_per_model: bool,
+    /// Whether hints of more than an hour are believed without a look in between.
+    pub trust_reset: bool,
     /// Whether it takes work.
     pub state: State,
     /// The credential that it was made for, where that one named no account of its own.

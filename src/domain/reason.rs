@@ -35,6 +35,10 @@ reasons! {
     AccountCreateCap = "account_create_cap", 429;
     /// Every candidate's credential is at its own cap.
     CredentialCap = "credential_cap", 429;
+    /// Every candidate cools, or awaits the answer of the one request that was let through.
+    AccountCooling = "account_cooling", 429;
+    /// Every candidate's quota is used up until a known time.
+    UsageLimitReached = "usage_limit_reached", 429;
     /// The only account that knows the named state is at its cap.
     OwnerSaturated = "owner_saturated", 429;
     /// The key has as many requests parked as it may.
@@ -51,6 +55,10 @@ reasons! {
     ModelNotFound = "model_not_found", 404;
     /// The id names state that fairlane has never seen, and more than one account could own it.
     OwnerUnknown = "owner_unknown", 404;
+    /// The account that owns the named state takes no new work, or is gone.
+    OwnerUnavailable = "owner_unavailable", 503;
+    /// The request names state of two accounts.
+    OwnerConflict = "owner_conflict", 409;
     /// Edges exist, but all are disabled, draining or broken.
     NoServiceableAccount = "no_serviceable_account", 503;
     /// No connection to upstream could be made; nothing was sent.
@@ -85,7 +93,10 @@ impl Reason {
             Self::AccountStreamCap
             | Self::AccountCreateCap
             | Self::CredentialCap
+            | Self::AccountCooling
+            | Self::UsageLimitReached
             | Self::OwnerSaturated
+            | Self::OwnerUnavailable
             | Self::QueueFull
             | Self::StoreUnavailable
             | Self::NoServiceableAccount
@@ -96,6 +107,7 @@ impl Reason {
             | Self::ModelNotAllowed
             | Self::ModelNotFound
             | Self::OwnerUnknown
+            | Self::OwnerConflict
             | Self::UpstreamAmbiguous
             | Self::UpstreamTimeout
             | Self::InvalidRequest

@@ -3,6 +3,7 @@
 //! Invariant: [`TABLE`] is the only list of settings; parsing, storage, API and reference follow
 //! from it. A stored value is an override, and no override means "inherit": override, then
 //! environment, then default.
+use super::admission::Strategy;
 use std::{fmt, sync::Arc};
 
 /// Names a setting; its position in [`TABLE`].
@@ -21,6 +22,14 @@ pub enum Name {
     WaitersPerKey,
     /// How many accounts one request may be tried on.
     MaxAttempts,
+    /// By what an account is chosen among those that can take a request.
+    SelectionStrategy,
+    /// How long a conversation prefers the account that it was on, in seconds.
+    AffinityTtlSeconds,
+    /// Whether a request moves on after an answer that may have cost something.
+    RetryUpstream5xx,
+    /// How many failures in a row make an endpoint rest.
+    BreakerFailureThreshold,
     /// Time to connect to upstream, TLS included, in seconds.
     ConnectTimeoutSeconds,
     /// Time for upstream's response headers, in seconds.
@@ -55,6 +64,11 @@ pub enum Kind {
     },
     /// On or off.
     Switch,
+    /// One of some words.
+    Word {
+        /// Which.
+        accepted: &'static [&'static str],
+    },
     /// `*`, or origins separated by commas.
     Origins,
 }
@@ -160,6 +174,11 @@ const fn switch(default: bool) -> (Kind, Preset) {
     (Kind::Switch, Preset::Switch(default))
 }
 
+/// The first word is the default.
+const fn word(accepted: &'static [&'static str]) -> (Kind, Preset) {
+    (Kind::Word { accepted }, Preset::Text(accepted[0]))
+}
+
 /// Every setting there is, in the order of [`Name`].
 #[rustfmt::skip]
 pub const TABLE: &[Declaration] = &[
@@ -175,6 +194,14 @@ pub const TABLE: &[Declaration] = &[
         "How many requests of one client key may wait at once."),
     row(Name::MaxAttempts, "max_attempts", int(3, 1, 10), Group::Routing,
         "How many accounts one request may be tried on."),
+    row(Name::SelectionStrategy, "selection_strategy", word(&Strategy::WORDS), Group::Routing,
+        "Which account takes a request among those that can: least_loaded, round_robin or fill_first."),
+    row(Name::AffinityTtlSeconds, "affinity_ttl_seconds", int(1800, 0, 86_400), Group::Routing,
+        "How long a conversation prefers the account that it was on, so that caches there still help; 0 means not at all."),
+    row(Name::RetryUpstream5xx, "retry_upstream_5xx", switch(false), Group::Routing,
+        "Whether a request also moves on after a 500, 502, 504, 520, 524 or 527, though the work may have been done and billed."),
+    row(Name::BreakerFailureThreshold, "breaker_failure_threshold", int(5, 1, 100), Group::Routing,
+        "How many failures in a row make an endpoint rest for a minute."),
     row(Name::ConnectTimeoutSeconds, "connect_timeout_seconds", int(10, 1, 7200), Group::Timeouts,
         "Time to connect to upstream, TLS included."),
     row(Name::HeaderTimeoutSeconds, "header_timeout_seconds", int(600, 1, 7200), Group::Timeouts,
@@ -230,6 +257,7 @@ impl Declaration {
         match self.kind {
             Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Kind::Switch => "true or false (also on, off, 1, 0)".to_owned(),
+            Kind::Word { accepted } => format!("one of {}", accepted.join(", ")),
             Kind::Origins => {
                 "* or origins such as https://chat.example.com, separated by commas".to_owned()
             }
@@ -251,7 +279,7 @@ impl Declaration {
         let value = match self.kind {
             Kind::Integer { .. } => text.parse().ok().map(Value::Integer),
             Kind::Switch => switch_from(text).map(Value::Switch),
-            Kind::Origins => Some(Value::Text(text.into())),
+            Kind::Word { .. } | Kind::Origins => Some(Value::Text(text.into())),
         };
         value
             .and_then(|v| self.accept(v).ok())
@@ -263,6 +291,7 @@ impl Declaration {
         let accepted = match (self.kind, &value) {
             (Kind::Integer { min, max }, Value::Integer(n)) => (min..=max).contains(n),
             (Kind::Switch, Value::Switch(_)) => true,
+            (Kind::Word { accepted }, Value::Text(text)) => accepted.contains(&&**text),
             (Kind::Origins, Value::Text(text)) => origins_are_valid(text),
             _ => false,
         };

@@ -7,25 +7,48 @@ use crate::{
     clock::Instant,
     domain::{
         admission::{
-            Admission as Machine, Decision, Demand, Grant, Holding, LeaseId, Limits, Part, Refusal,
-            Settled, WaiterId,
+            Admission as Machine, Decision, Demand, Effects, Evidence, Explained, Grant, Holding,
+            Layout, LeaseId, Part, Refusal, Standing, Subject, WaiterId,
         },
-        ids::{AccountId, KeyId},
-        pool::{EdgeRef, Pool},
+        breaker::Breaker,
+        cooldown::Kept,
+        ids::{AccountId, EndpointId, KeyId},
+        moment::Moment,
+        pool::EdgeRef,
         reason::Reason,
     },
+    ports::PoolWatch,
 };
 use std::{
     collections::HashMap,
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
-use tokio::{sync::oneshot, time::timeout};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::timeout,
+};
 
 /// The one admission of the process.
-#[derive(Clone, Debug)]
-pub struct Admission(Arc<Mutex<State>>);
+#[derive(Clone)]
+pub struct Admission(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    /// The beginning of the time line.
+    origin: Instant,
+    /// Says that something is due earlier than was known.
+    earlier: Notify,
+    /// Who is told what happens to the pool; nobody before the process is put together.
+    watch: OnceLock<Arc<dyn PoolWatch>>,
+}
+
+impl std::fmt::Debug for Admission {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Admission").finish_non_exhaustive()
+    }
+}
 
 type Answer = Result<Lease, Refusal>;
 
@@ -35,6 +58,8 @@ struct State {
     answers: HashMap<WaiterId, oneshot::Sender<Answer>>,
     pace: Pace,
     is_closed: bool,
+    /// When the timer's task is awake next.
+    awake_at: Option<Moment>,
 }
 
 /// How fast stream slots have been coming free: the base of every `Retry-After`.
@@ -57,20 +82,61 @@ pub struct Denied {
     pub waited: Duration,
     /// When to come again, in whole seconds, before spreading.
     pub retry_after_seconds: u64,
+    /// When a candidate is expected to be free again, in milliseconds from now, where that is known.
+    pub free_in_ms: Option<u64>,
 }
 
 impl Admission {
     /// Nothing held, nobody waiting.
-    pub fn new(pool: Arc<Pool>, limits: Limits) -> Self {
-        Self(Arc::new(Mutex::new(State {
-            machine: Machine::new(pool, limits),
-            answers: HashMap::new(),
-            pace: Pace {
-                last: None,
-                every_ms: 1000,
-            },
-            is_closed: false,
-        })))
+    pub fn new(layout: Layout) -> Self {
+        Self(Arc::new(Shared {
+            state: Mutex::new(State {
+                machine: Machine::new(layout),
+                answers: HashMap::new(),
+                pace: Pace {
+                    last: None,
+                    every_ms: 1000,
+                },
+                is_closed: false,
+                awake_at: None,
+            }),
+            origin: Instant::now(),
+            earlier: Notify::new(),
+            watch: OnceLock::new(),
+        }))
+    }
+
+    /// Who is told what happens to the pool. `false` if somebody is told already.
+    pub fn watched_by(&self, watch: Arc<dyn PoolWatch>) -> bool {
+        self.0.watch.set(watch).is_ok()
+    }
+
+    /// This moment on the process's time line.
+    pub fn now(&self) -> Moment {
+        let ms = self.0.origin.elapsed().as_millis();
+        Moment::from_millis(u64::try_from(ms).unwrap_or(u64::MAX))
+    }
+
+    /// Lets time do its part, for ever.
+    pub async fn keep_time(self) {
+        loop {
+            let next = {
+                let mut state = self.lock();
+                state.awake_at = state.machine.next_wakeup();
+                state.awake_at
+            };
+            match next {
+                None => self.0.earlier.notified().await,
+                Some(at) => {
+                    let at = self.0.origin + Duration::from_millis(at.as_millis());
+                    let sleep = tokio::time::sleep_until(at);
+                    tokio::select! {
+                        () = sleep => self.event(Machine::handle_timeout),
+                        () = self.0.earlier.notified() => (),
+                    }
+                }
+            }
+        }
     }
 
     /// Gets a lease for `demand`, waiting for at most `patience`; `on_park` is called if it has
@@ -104,11 +170,14 @@ impl Admission {
     }
 
     fn ask(&self, demand: &Arc<Demand>) -> Asked {
+        let now = self.now();
         let mut state = self.lock();
         if state.is_closed {
             return Asked::Answered(Err(Refusal::bare(Reason::ShuttingDown)));
         }
-        match state.machine.request(demand) {
+        let decision = state.machine.request(now, demand);
+        self.wake_earlier(&mut state);
+        match decision {
             Decision::Granted(grant) => Asked::Answered(Ok(self.lease(grant))),
             Decision::Refused(refusal) => Asked::Answered(Err(refusal)),
             Decision::Parked(waiter) => {
@@ -124,10 +193,14 @@ impl Admission {
     }
 
     fn denied(&self, refusal: Refusal, waited: Duration) -> Denied {
+        let now = self.now();
+        let free_in_ms = refusal.free_at.map(|at| at.since(now));
+        let seconds = free_in_ms.map(|ms| ms.div_ceil(1000).clamp(1, RETRY_AFTER_MAX_SECONDS));
         Denied {
             refusal,
             waited,
-            retry_after_seconds: self.retry_after_seconds(),
+            retry_after_seconds: seconds.unwrap_or_else(|| self.retry_after_seconds()),
+            free_in_ms,
         }
     }
 
@@ -141,8 +214,42 @@ impl Admission {
     }
 
     /// A new pool or new limits take effect for whatever comes and for whoever waits.
-    pub fn reconfigure(&self, pool: Arc<Pool>, limits: Limits) {
-        self.event(|state, settled| state.machine.reconfigure(pool, limits, settled));
+    pub fn reconfigure(&self, layout: Layout) {
+        self.event(|machine, now, effects| machine.reconfigure(now, layout, effects));
+    }
+
+    /// The operator ends the cooldowns of a subject. Gives whether there were any.
+    pub fn clear_cooldown(&self, subject: Subject) -> bool {
+        self.event(|machine, now, effects| machine.clear_cooldown(now, subject, effects))
+    }
+
+    /// Takes up what an earlier process kept.
+    pub fn restore(&self, kept: impl IntoIterator<Item = (Subject, Option<Arc<str>>, Kept)>) {
+        self.event(|machine, now, _| {
+            for (subject, model, kept) in kept {
+                machine.restore(now, subject, model.as_ref(), kept);
+            }
+        });
+    }
+
+    /// How a subject stands; nothing is known of one that was never in the pool.
+    pub fn standing(&self, subject: Subject) -> Option<Standing> {
+        self.lock().machine.standing(subject)
+    }
+
+    /// How every subject stands.
+    pub fn standings(&self) -> Vec<(Subject, Standing)> {
+        self.lock().machine.standings()
+    }
+
+    /// The breaker of every endpoint.
+    pub fn breakers(&self) -> Vec<(EndpointId, Breaker)> {
+        self.lock().machine.breakers()
+    }
+
+    /// Which edges a request would be tried on, and why not on the others. Nothing is taken.
+    pub fn explain(&self, demand: &Demand) -> Vec<Explained> {
+        self.lock().machine.explain(demand)
     }
 
     /// Nobody is let in any more; everyone parked is answered.
@@ -188,22 +295,49 @@ impl Admission {
         self.lock().machine.stream_reserve()
     }
 
-    /// One event of the machine, and the delivery of what it settled.
-    fn event(&self, event: impl FnOnce(&mut State, &mut Vec<Settled>)) {
-        let mut settled = Vec::new();
+    /// One event of the machine, and the delivery of what came of it.
+    fn event<T>(&self, event: impl FnOnce(&mut Machine, Moment, &mut Effects) -> T) -> T {
+        self.event_and(event, |_| ())
+    }
+
+    fn event_and<T>(
+        &self,
+        event: impl FnOnce(&mut Machine, Moment, &mut Effects) -> T,
+        also: impl FnOnce(&mut State),
+    ) -> T {
+        let now = self.now();
+        let mut effects = Effects::default();
         let mut deliveries = Vec::new();
         let mut state = self.lock();
-        event(&mut state, &mut settled);
-        for one in settled {
+        let result = event(&mut state.machine, now, &mut effects);
+        also(&mut state);
+        for one in effects.settled {
             let answer = one.answer.map(|grant| self.lease(grant));
             deliveries.push((state.answers.remove(&one.waiter), answer));
         }
+        self.wake_earlier(&mut state);
         drop(state);
         for (sender, answer) in deliveries {
             // A lease that finds nobody gives itself back.
             if let Some(sender) = sender {
                 let _ = sender.send(answer);
             }
+        }
+        if let Some(watch) = self.0.watch.get() {
+            for note in &effects.notes {
+                watch.noted(note);
+            }
+        }
+        result
+    }
+
+    /// Wakes the timer's task if something is due before it would wake by itself.
+    fn wake_earlier(&self, state: &mut State) {
+        let next = state.machine.next_wakeup();
+        let is_earlier = next.is_some_and(|next| state.awake_at.is_none_or(|at| next < at));
+        if is_earlier {
+            state.awake_at = next;
+            self.0.earlier.notify_one();
         }
     }
 
@@ -216,7 +350,7 @@ impl Admission {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -270,14 +404,29 @@ impl Lease {
         }
     }
 
-    fn give_back(&self, part: Part) {
-        let lease: LeaseId = self.grant.lease;
-        self.admission.event(|state, settled| {
-            state.machine.release(lease, part, settled);
-            if part == Part::All {
-                state.pace.note(Instant::now());
+    /// Upstream has answered, or failed to: what that says of the pool, and the slot for starting a
+    /// request given back. The rest is kept.
+    pub fn answered(&mut self, evidence: Evidence) {
+        let lease = self.grant.lease;
+        let holds_create = mem::take(&mut self.holds_create);
+        self.admission.event(|machine, now, effects| {
+            machine.observe(now, lease, evidence, effects);
+            if holds_create {
+                machine.release(now, lease, Part::Create, effects);
             }
         });
+    }
+
+    fn give_back(&self, part: Part) {
+        let lease: LeaseId = self.grant.lease;
+        self.admission.event_and(
+            |machine, now, effects| machine.release(now, lease, part, effects),
+            |state| {
+                if part == Part::All {
+                    state.pace.note(Instant::now());
+                }
+            },
+        );
     }
 }
 

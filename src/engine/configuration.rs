@@ -1,15 +1,16 @@
 //! What is configured now: settings and pool, as snapshots that are swapped whole.
 //!
 //! Invariant: a swap reaches admission in the same call, so that no request is admitted by rules
-//! that are older than those a later request has seen.
+//! that are older than those a later request has seen. What a large pool means is worked out before
+//! the lock of admission is taken.
 use super::admission::Admission;
 use crate::domain::{
-    admission::Limits,
+    admission::{Limits, Numbers, Strategy},
     pool::Pool,
     settings::{Layer, Name, Settings},
 };
 use arc_swap::ArcSwap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The configuration in force; cheap to clone.
 #[derive(Clone, Debug)]
@@ -20,6 +21,7 @@ struct Shared {
     environment: Layer,
     settings: ArcSwap<Settings>,
     pool: ArcSwap<Pool>,
+    numbers: Mutex<Numbers>,
     admission: Admission,
 }
 
@@ -28,23 +30,31 @@ impl Configuration {
     pub fn new(environment: Layer, overrides: &Layer, pool: Pool) -> Self {
         let settings = Settings::resolve(&environment, overrides);
         let pool = Arc::new(pool);
-        let admission = Admission::new(Arc::clone(&pool), limits(&settings));
+        let mut numbers = Numbers::default();
+        let layout = numbers.layout(Arc::clone(&pool), limits(&settings));
         Self(Arc::new(Shared {
             environment,
             settings: ArcSwap::from_pointee(settings),
             pool: ArcSwap::new(pool),
-            admission,
+            numbers: Mutex::new(numbers),
+            admission: Admission::new(layout),
         }))
     }
 
-    /// Swaps both.
+    /// Swaps both. Takes a while for a large pool, and so is not for a runtime's thread.
     pub fn swap(&self, overrides: &Layer, pool: Pool) {
         let settings = Settings::resolve(&self.0.environment, overrides);
         let pool = Arc::new(pool);
-        let limits = limits(&settings);
+        // Held to the end, so that layouts reach admission in the order in which they were made.
+        let mut numbers = self
+            .0
+            .numbers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let layout = numbers.layout(Arc::clone(&pool), limits(&settings));
         self.0.settings.store(Arc::new(settings));
-        self.0.pool.store(Arc::clone(&pool));
-        self.0.admission.reconfigure(pool, limits);
+        self.0.pool.store(pool);
+        self.0.admission.reconfigure(layout);
     }
 
     /// The settings in force.
@@ -77,5 +87,7 @@ fn limits(settings: &Settings) -> Limits {
         reserve: count(Name::AccountStreamReserve),
         waiters_per_key: count(Name::WaitersPerKey) as usize,
         may_park: settings.integer(Name::CapacityWaitSeconds) > 0,
+        strategy: Strategy::from_word(settings.text(Name::SelectionStrategy)),
+        breaker_threshold: count(Name::BreakerFailureThreshold),
     }
 }

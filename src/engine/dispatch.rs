@@ -5,26 +5,30 @@
 use super::{
     admission::{Admission, Denied, Lease},
     live::{Progress, Stage},
+    refusal::judged,
 };
 use crate::{
     clock::Instant,
     domain::{
-        admission::Demand,
-        dispatch::{Cause, Next, Plan},
+        admission::{Demand, Evidence, Owner},
+        dispatch::{Mobility, Moved, Next, Place, Plan, Tie, meaning::Meaning},
+        ids::AccountId,
         pool::EdgeRef,
         reason::Reason,
     },
-    ports::{Answer, Attempt, SendFailure, Upstream},
+    ports::{Answer, Attempt, PoolWatch, SendFailure, Upstream},
 };
 use std::{sync::Arc, time::Duration};
 
 /// How a request is to be tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Accounts that it may be tried on.
+    /// How often it may be tried.
     pub max_attempts: u32,
     /// Whether sending it twice does nothing twice.
     pub is_repeatable: bool,
+    /// Whether it moves on after answers that may have cost something.
+    pub retries_5xx: bool,
     /// How long it may wait for capacity, over all attempts.
     pub patience: Duration,
 }
@@ -33,8 +37,11 @@ pub struct Rules {
 pub struct Dispatched {
     /// What upstream says.
     pub answer: Answer,
-    /// To be kept until the body has ended.
-    pub lease: Lease,
+    /// Who says it.
+    pub edge: EdgeRef,
+    /// To be kept until the body has ended; a refusal that is passed on for want of anybody else
+    /// holds no slot any more.
+    pub lease: Option<Lease>,
 }
 
 /// Why there is no answer.
@@ -51,12 +58,12 @@ pub enum Undelivered {
     },
 }
 
-/// How often attempts failed, by what is proven of them; for the metrics.
+/// How attempts went, for metrics and log.
 pub trait Observer: Sync {
     /// An attempt got no answer.
     fn attempt_failed(&self, edge: &EdgeRef, failure: &SendFailure);
-    /// A request goes on to another account.
-    fn moved(&self, cause: Cause);
+    /// A request goes on to another edge.
+    fn moved(&self, why: Moved);
 }
 
 /// A request that can be made ready for any edge.
@@ -74,205 +81,233 @@ pub struct Route<'a> {
     pub upstream: &'a dyn Upstream,
     /// Who is told of failures.
     pub observer: &'a dyn Observer,
+    /// Who is told what answers say of the pool.
+    pub watch: &'a dyn PoolWatch,
+}
+
+/// The last attempt that came to nothing.
+enum Last {
+    Failure(SendFailure),
+    Refusal(Meaning, EdgeRef, Answer),
+}
+
+impl Last {
+    fn why(&self) -> Moved {
+        match self {
+            Self::Failure(failure) => Moved::Failure(failure.cause),
+            Self::Refusal(meaning, ..) => Moved::Refusal(*meaning),
+        }
+    }
 }
 
 /// Brings a request to upstream.
 pub async fn dispatch(
     route: Route<'_>,
-    mut demand: Demand,
+    demand: Demand,
     rules: Rules,
     progress: &Progress,
     outgoing: &dyn Outgoing,
 ) -> Result<Dispatched, Undelivered> {
-    let is_movable = !demand.needs_owner && demand.scope().is_none_or(|s| s.len() != 1);
-    let mut plan = Plan::new(rules.max_attempts, is_movable, rules.is_repeatable);
-    let mut patience = rules.patience;
-    let mut last: Option<SendFailure> = None;
+    let mobility = Mobility {
+        tie: match (demand.owner, demand.scope()) {
+            (Owner::Nobody, Some([_])) => Tie::Account,
+            (Owner::Nobody, _) => Tie::None,
+            (Owner::Unknown | Owner::Bound(_), _) => Tie::Owner,
+        },
+        is_repeatable: rules.is_repeatable,
+        retries_5xx: rules.retries_5xx,
+    };
+    let mut course = Course {
+        route,
+        progress,
+        outgoing,
+        plan: Plan::new(rules.max_attempts, mobility),
+        patience: rules.patience,
+        last: None,
+        answered: None,
+    };
+    let mut demand = demand;
     loop {
-        progress.reach(Stage::Selected);
-        let shared = Arc::new(demand);
-        let asked_at = Instant::now();
-        let asked = route
-            .admission
-            .admit(&shared, patience, || progress.reach(Stage::Parked))
-            .await;
-        let mut lease = match asked {
-            Ok(lease) => lease,
-            Err(denied) => return Err(undelivered(&plan, denied, last)),
-        };
-        progress.reach(Stage::Admitted);
-        // Only now is it known that there is somewhere to go on to.
-        if let Some(failure) = last.take() {
-            route.observer.moved(failure.cause);
-        }
-        patience = patience.saturating_sub(asked_at.elapsed());
-        plan.begin();
-        progress.attempt();
-        let failure = match attempt(route.upstream, &mut lease, outgoing).await {
-            Ok(answer) => {
-                lease.release_create();
-                return Ok(Dispatched { answer, lease });
-            }
-            Err(failure) => failure,
-        };
-        route.observer.attempt_failed(lease.edge(), &failure);
-        demand = Arc::unwrap_or_clone(shared);
-        let accounts = lease.edge().accounts().map(|a| a.id);
-        let next = plan.after_failure(
-            failure.provenance,
-            failure.cause,
-            accounts,
-            &mut demand.tried,
-        );
-        drop(lease);
-        match next {
-            Next::Move => last = Some(failure),
-            Next::GiveUp(reason) => {
-                let detail = failure.detail;
-                return Err(Undelivered::Failed { reason, detail });
-            }
+        match course.attempt(demand).await? {
+            Step::Done(dispatched) => return Ok(dispatched),
+            Step::Again(next) => demand = next,
         }
     }
 }
 
-/// One attempt; the slot for starting is given back after a while even if no answer has come.
-async fn attempt(
-    upstream: &dyn Upstream,
-    lease: &mut Lease,
-    outgoing: &dyn Outgoing,
-) -> Result<Answer, SendFailure> {
-    let edge = lease.edge().clone();
-    let mut started = || lease.release_create();
-    upstream.send(outgoing.attempt(&edge), &mut started).await
+/// One request's way through its attempts.
+struct Course<'a> {
+    route: Route<'a>,
+    progress: &'a Progress,
+    outgoing: &'a dyn Outgoing,
+    plan: Plan,
+    patience: Duration,
+    last: Option<Last>,
+    /// The last real answer, which the client gets if nothing better comes.
+    answered: Option<(EdgeRef, Answer)>,
 }
 
-fn undelivered(plan: &Plan, denied: Denied, last: Option<SendFailure>) -> Undelivered {
-    match plan.exhausted() {
-        // Something was tried and nothing else is left: what happened there is the answer.
-        Some(reason) if denied.refusal.reason == Reason::NoServiceableAccount => {
-            Undelivered::Failed {
-                reason,
-                detail: last.map_or_else(String::new, |failure| failure.detail),
+enum Step {
+    Done(Dispatched),
+    Again(Demand),
+}
+
+impl Course<'_> {
+    async fn attempt(&mut self, mut demand: Demand) -> Result<Step, Undelivered> {
+        let mut lease = match self.admit(&mut demand).await {
+            Ok(lease) => lease,
+            Err(denied) => return self.denied(denied).map(Step::Done),
+        };
+        self.plan.begin();
+        self.progress.attempt();
+        let edge = lease.edge().clone();
+        let attempt = self.outgoing.attempt(&edge);
+        let sent = {
+            let mut started = || lease.release_create();
+            self.route.upstream.send(attempt, &mut started).await
+        };
+        let protocol = demand.protocol;
+        match sent {
+            Ok(answer) => {
+                let (meaning, answer) = judged(protocol, answer).await;
+                lease.answered(evidence(meaning));
+                Ok(self.after_answer(demand, (meaning, answer), edge, lease))
+            }
+            Err(failure) => {
+                lease.answered(Evidence::Failed);
+                self.after_failure(demand, failure, &edge, lease)
             }
         }
-        _ => Undelivered::Denied(denied),
+    }
+
+    async fn admit(&mut self, demand: &mut Demand) -> Result<Lease, Denied> {
+        self.progress.reach(Stage::Selected);
+        let asked_at = Instant::now();
+        let patience = self.patience;
+        let ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        demand.until = self.route.admission.now().plus(ms);
+        let shared = Arc::new(demand.clone());
+        let park = || self.progress.reach(Stage::Parked);
+        let lease = self.route.admission.admit(&shared, patience, park).await?;
+        self.progress.reach(Stage::Admitted);
+        self.patience = patience.saturating_sub(asked_at.elapsed());
+        // Only now is it known that there is somewhere to go on to.
+        if let Some(last) = self.last.take() {
+            self.route.observer.moved(last.why());
+            if let Last::Refusal(_, edge, answer) = last {
+                self.answered = Some((edge, answer));
+            }
+        }
+        Ok(lease)
+    }
+
+    fn after_answer(
+        &mut self,
+        mut demand: Demand,
+        (meaning, answer): (Meaning, Answer),
+        edge: EdgeRef,
+        lease: Lease,
+    ) -> Step {
+        let accounts: Vec<AccountId> = edge.accounts().map(|a| a.id).collect();
+        match meaning {
+            Meaning::AuthRefused => self.route.watch.credential_refused(edge.credential().id),
+            Meaning::BillingRefused => self.route.watch.billing_refused(&accounts),
+            _ => (),
+        }
+        let place = Place {
+            credential: edge.credential().id,
+            accounts: &accounts,
+        };
+        if self.plan.may_move_after(meaning, place, &mut demand.tried) {
+            self.last = Some(Last::Refusal(meaning, edge, answer));
+            return Step::Again(demand);
+        }
+        Step::Done(Dispatched {
+            answer,
+            edge,
+            lease: Some(lease),
+        })
+    }
+
+    fn after_failure(
+        &mut self,
+        mut demand: Demand,
+        failure: SendFailure,
+        edge: &EdgeRef,
+        lease: Lease,
+    ) -> Result<Step, Undelivered> {
+        self.route.observer.attempt_failed(edge, &failure);
+        let accounts: Vec<AccountId> = edge.accounts().map(|a| a.id).collect();
+        let place = Place {
+            credential: edge.credential().id,
+            accounts: &accounts,
+        };
+        let tried = &mut demand.tried;
+        let next = self
+            .plan
+            .after_failure(failure.provenance, failure.cause, place, tried);
+        drop(lease);
+        match next {
+            Next::Move => {
+                self.last = Some(Last::Failure(failure));
+                Ok(Step::Again(demand))
+            }
+            // What may have been carried out must be said, whatever was refused before.
+            Next::GiveUp(reason) => match self.answered.take() {
+                Some((edge, answer)) if reason == Reason::UpstreamUnreachable => {
+                    Ok(Step::Done(passed_on(edge, answer)))
+                }
+                _ => Err(Undelivered::Failed {
+                    reason,
+                    detail: failure.detail,
+                }),
+            },
+        }
+    }
+
+    /// Admission has nothing more: whatever upstream said last is the answer.
+    fn denied(&mut self, denied: Denied) -> Result<Dispatched, Undelivered> {
+        let is_about_key = !matches!(denied.refusal.reason.status(), 429 | 503 | 404)
+            || denied.refusal.reason == Reason::ShuttingDown;
+        if is_about_key {
+            return Err(Undelivered::Denied(denied));
+        }
+        let detail = match self.last.take() {
+            Some(Last::Refusal(_, edge, answer)) => return Ok(passed_on(edge, answer)),
+            Some(Last::Failure(failure)) => failure.detail,
+            None => return Err(Undelivered::Denied(denied)),
+        };
+        if let Some((edge, answer)) = self.answered.take() {
+            return Ok(passed_on(edge, answer));
+        }
+        match self.plan.exhausted() {
+            Some(reason) => Err(Undelivered::Failed { reason, detail }),
+            None => Err(Undelivered::Denied(denied)),
+        }
+    }
+}
+
+fn passed_on(edge: EdgeRef, answer: Answer) -> Dispatched {
+    Dispatched {
+        answer,
+        edge,
+        lease: None,
+    }
+}
+
+/// What an answer says of the pool. Refusals of the credential or of billing say nothing of a limit:
+/// they are kept in the pool's own states.
+fn evidence(meaning: Meaning) -> Evidence {
+    match meaning {
+        Meaning::Accepted => Evidence::Success,
+        Meaning::Limited(limited) => Evidence::Limited {
+            wait_ms: limited.wait_ms,
+            is_quota: limited.is_quota,
+        },
+        _ if meaning.trips_breaker() => Evidence::Failed,
+        _ => Evidence::Answered,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        domain::{
-            admission::{Kinds, Limits},
-            dispatch::Provenance,
-            ids::RequestId,
-            pool::{Pool, edges::sample},
-            protocol::Protocol,
-        },
-        engine::live::Registry,
-        ports::{Sending, Started, Timeouts},
-    };
-    use http::{HeaderMap, Method};
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    /// Nobody can be reached.
-    struct Unreachable;
-
-    impl Upstream for Unreachable {
-        fn send<'a>(&'a self, _: Attempt<'a>, _: &'a mut Started<'_>) -> Sending<'a> {
-            Box::pin(async {
-                Err(SendFailure {
-                    provenance: Provenance::NotDispatched,
-                    cause: Cause::Connection,
-                    detail: "refused".to_owned(),
-                })
-            })
-        }
-    }
-
-    struct Plain(HeaderMap);
-
-    impl Outgoing for Plain {
-        fn attempt<'e>(&'e self, edge: &'e EdgeRef) -> Attempt<'e> {
-            Attempt {
-                base_url: &edge.endpoint().base_url,
-                method: Method::POST,
-                target: "/".to_owned(),
-                headers: &self.0,
-                edge_headers: Vec::new(),
-                payload: None,
-                timeouts: Timeouts {
-                    connect: Duration::ZERO,
-                    header: Duration::ZERO,
-                },
-            }
-        }
-    }
-
-    #[derive(Default)]
-    struct Counts {
-        failed: AtomicU32,
-        moved: AtomicU32,
-    }
-
-    impl Observer for Counts {
-        fn attempt_failed(&self, _: &EdgeRef, _: &SendFailure) {
-            self.failed.fetch_add(1, Ordering::Relaxed);
-        }
-
-        fn moved(&self, _: Cause) {
-            self.moved.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    async fn check(accounts: u128, expect: (u32, u32)) {
-        let limits = Limits {
-            stream: 1,
-            create: 1,
-            reserve: 0,
-            waiters_per_key: 1,
-            may_park: true,
-        };
-        let pool = Arc::new(Pool::new(sample::contents(accounts)));
-        let (admission, counts) = (Admission::new(pool, limits), Counts::default());
-        let demand = Demand {
-            key: None,
-            protocol: Protocol::OpenAi,
-            model: Some("m".into()),
-            kinds: Kinds::NONE,
-            reattach: false,
-            needs_owner: false,
-            tried: Vec::new(),
-        };
-        let route = Route {
-            admission: &admission,
-            upstream: &Unreachable,
-            observer: &counts,
-        };
-        let rules = Rules {
-            max_attempts: 3,
-            is_repeatable: false,
-            patience: Duration::from_secs(1),
-        };
-        let live = Registry::default()
-            .desk()
-            .enter(RequestId::from_u128(1), false);
-        let sent = dispatch(route, demand, rules, &live, &Plain(HeaderMap::new())).await;
-        let Err(Undelivered::Failed { reason, detail }) = sent else {
-            panic!("delivered");
-        };
-        assert_eq!(reason, Reason::UpstreamUnreachable);
-        assert_eq!(detail, "refused");
-        let load = |count: &AtomicU32| count.load(Ordering::Relaxed);
-        assert_eq!((load(&counts.failed), load(&counts.moved)), expect);
-        assert_eq!(admission.counts(), (0, 0));
-    }
-
-    #[tokio::test]
-    async fn going_on_counts_only_where_there_is_somewhere_to_go() {
-        check(1, (1, 0)).await;
-        check(2, (2, 1)).await;
-        check(5, (3, 2)).await;
-    }
-}
+mod tests;

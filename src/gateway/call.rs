@@ -11,8 +11,9 @@ use super::{
 use crate::{
     clock::unix_millis,
     domain::{
-        admission::{Demand, Kinds},
-        dispatch::Cause,
+        admission::{Demand, Kinds, Owner},
+        dispatch::Moved,
+        moment::Moment,
         pool::{ClientKey, EdgeRef},
         protocol::Protocol,
         reason::Reason,
@@ -58,6 +59,7 @@ impl Policy {
             rules: Rules {
                 max_attempts: u32::try_from(settings.integer(Name::MaxAttempts)).unwrap_or(1),
                 is_repeatable: false,
+                retries_5xx: settings.is_on(Name::RetryUpstream5xx),
                 patience: seconds(Name::CapacityWaitSeconds),
             },
         }
@@ -283,10 +285,17 @@ impl Call<'_> {
                 create: self.route.leases.create,
             },
             reattach: self.route.reattach,
-            needs_owner: self.route.owner_id.is_some()
+            owner: if self.route.owner_id.is_some()
                 || effect == Effect::Lists
-                || peeked.is_some_and(refers),
+                || peeked.is_some_and(refers)
+            {
+                Owner::Unknown
+            } else {
+                Owner::Nobody
+            },
+            preferred: None,
             tried: Vec::new(),
+            until: Moment::default(),
         }
     }
 
@@ -308,6 +317,7 @@ impl Call<'_> {
             admission: gateway.configuration.admission(),
             upstream: &*self.door.upstream,
             observer: gateway,
+            watch: &*gateway.watch,
         };
         let sent = dispatch(way, demand, rules, &ticket.live, &outgoing).await;
         let dispatched = match sent {
@@ -357,7 +367,7 @@ impl Observer for Gateway {
         );
     }
 
-    fn moved(&self, cause: Cause) {
-        self.metrics.moved(cause);
+    fn moved(&self, why: Moved) {
+        self.metrics.moved(why);
     }
 }

@@ -194,8 +194,12 @@ fn denied_message(denied: &Denied) -> String {
         reason,
         limit,
         candidates,
-        out_of_service: (disabled, draining),
+        disabled,
+        draining,
+        resting,
+        ..
     } = denied.refusal;
+    let free_in = denied.free_in_ms.map_or(0, |ms| ms.div_ceil(1000));
     let waited = match denied.waited.as_secs() {
         0 => String::new(),
         seconds => format!(" It waited {seconds} s."),
@@ -218,8 +222,20 @@ fn denied_message(denied: &Denied) -> String {
             "This key has {used} requests waiting, and at most {cap} may wait; the setting waiters_per_key raises that."
         ),
         Reason::NoServiceableAccount => format!(
-            "No account can take this request now: of {candidates} that could, {disabled} are disabled and {draining} are draining."
+            "No account can take this request now: of {candidates} that could, {disabled} are disabled, {draining} are draining and {resting} rest after failures of their endpoint."
         ),
+        Reason::AccountCooling => format!(
+            "Every account that could take this request was told by its provider to wait; the first is expected to be free in {free_in} s.{waited} Another account would help."
+        ),
+        Reason::UsageLimitReached => format!(
+            "The quota of every account that could take this request is used up; the first is expected to be free in {free_in} s. Another account would help."
+        ),
+        Reason::OwnerUnavailable => {
+            "The account that holds what this request refers to takes no new requests, or is gone.".to_owned()
+        }
+        Reason::OwnerConflict => {
+            "This request refers to things that two different accounts hold; no one account has them all.".to_owned()
+        }
         Reason::OwnerUnknown => {
             "This gateway does not know what the request refers to, and more than one account could have it.".to_owned()
         }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     clock::{Instant, unix_millis},
-    domain::ledger::Outcome,
+    domain::{ledger::Outcome, pool::EdgeRef},
     engine::{
         admission::{Lease, RETRY_AFTER_MAX_SECONDS},
         dispatch::Dispatched,
@@ -46,7 +46,8 @@ const UPSTREAM_REQUEST_IDS: [HeaderName; 2] = [
 /// An answer's body with all that hangs on it, before it is attached to a client.
 pub(super) struct Source {
     body: AnswerBody,
-    lease: Lease,
+    edge: EdgeRef,
+    lease: Option<Lease>,
     watch: Watch,
     idle_limit: Duration,
 }
@@ -94,17 +95,23 @@ impl Source {
         idle_limit: Duration,
         ticket: &mut Ticket,
     ) -> (response::Parts, Self) {
-        let Dispatched { answer, lease, .. } = dispatched;
+        let Dispatched {
+            answer,
+            edge,
+            lease,
+        } = dispatched;
         let mut head = answer.head;
         let request_id = UPSTREAM_REQUEST_IDS
             .iter()
             .find_map(|name| head.headers.get(name)?.to_str().ok());
-        ticket.was_answered_by(lease.edge(), head.status.as_u16(), request_id);
+        ticket.was_answered_by(&edge, head.status.as_u16(), request_id);
         let watch = Watch::new(route, &head);
         headers::strip_response(&mut head.headers);
         cap_retry_after(&mut head.headers);
+        state_retry_after(&mut head);
         let source = Self {
             body: answer.body,
+            edge,
             lease,
             watch,
             idle_limit,
@@ -134,7 +141,8 @@ impl Source {
             last_byte_at: Instant::now(),
             bytes: 0,
             ticket,
-            lease: Some(self.lease),
+            edge: self.edge,
+            lease: self.lease,
         };
         // Nobody polls the body of such an answer.
         if asked.method == Method::HEAD || relay.body.is_end_stream() {
@@ -163,6 +171,14 @@ fn cap_retry_after(headers: &mut HeaderMap) {
     }
 }
 
+/// A client that is told nothing comes back at once, or never.
+fn state_retry_after(head: &mut response::Parts) {
+    let is_told = head.headers.contains_key(header::RETRY_AFTER);
+    if head.status == StatusCode::TOO_MANY_REQUESTS && !is_told {
+        head.headers.insert(header::RETRY_AFTER, 1.into());
+    }
+}
+
 /// The last moment at which a client may be told to return.
 fn latest_return() -> SystemTime {
     let now = u64::try_from(unix_millis()).unwrap_or_default();
@@ -182,6 +198,8 @@ pub(super) struct Relay {
     has_length: bool,
     flow: Flow,
     ticket: Ticket,
+    /// Whose secret is never to be told, should upstream have echoed it.
+    edge: EdgeRef,
     lease: Option<Lease>,
 }
 
@@ -315,7 +333,8 @@ impl Relay {
             Watch::Answer(watcher) => judge(end, watcher),
             Watch::Error(excerpt) => Judged::failed(end, text_of(&excerpt)),
         };
-        let error = judged.error.map(|text| self.masked(text));
+        let error = judged.error;
+        let error = error.map(|text| self.edge.credential().secret.masked_in(&text));
         self.lease = None;
         self.ticket.settle(Ended {
             response_bytes: self.bytes,
@@ -324,14 +343,6 @@ impl Relay {
             ..Ended::with(judged.outcome)
         });
         judged.is_whole
-    }
-
-    /// What is told of an error, without the secret should upstream have echoed it.
-    fn masked(&self, text: String) -> String {
-        match &self.lease {
-            Some(lease) => lease.edge().credential().secret.masked_in(&text),
-            None => text,
-        }
     }
 
     pub(super) fn is_end_stream(&self) -> bool {

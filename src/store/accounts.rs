@@ -22,7 +22,7 @@ const KIND: &str = "account";
 pub(super) fn select(conn: &Connection, id: Option<AccountId>) -> Result<Vec<Account>, StoreError> {
     let mut statement = conn.prepare_cached(
         "SELECT id, name, quota_scope, stream_limit, create_limit, job_limit, priority, weight,
-                state, disabled_reason, made_for
+                state, disabled_reason, made_for, cooldown_per_model, trust_reset
          FROM accounts WHERE ?1 IS NULL OR id = ?1 ORDER BY id",
     )?;
     let mut rows = statement.query(params![id.map(|id| Bits(id.as_u128()))])?;
@@ -47,6 +47,8 @@ fn from_row(row: &Row<'_>) -> Result<Account, StoreError> {
         job_limit: row.get(5)?,
         priority: row.get(6)?,
         weight: row.get(7)?,
+        cooldown_per_model: row.get(11)?,
+        trust_reset: row.get(12)?,
         state: state_from(TABLE, &state, reason.as_deref())?,
         made_for: row
             .get::<_, Option<Bits>>(10)?
@@ -62,15 +64,18 @@ pub(super) fn upsert(tx: &Connection, account: &Account) -> Result<(), StoreErro
     tx.prepare_cached(
         "INSERT INTO accounts
            (id, name, quota_scope, stream_limit, create_limit, job_limit, priority, weight,
-            state, disabled_reason, made_for, created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12)
+            state, disabled_reason, made_for, created_at, updated_at, cooldown_per_model,
+            trust_reset)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13, ?14)
          ON CONFLICT (id) DO UPDATE SET
            name = excluded.name, quota_scope = excluded.quota_scope,
            stream_limit = excluded.stream_limit, create_limit = excluded.create_limit,
            job_limit = excluded.job_limit, priority = excluded.priority,
            weight = excluded.weight, state = excluded.state,
            disabled_reason = excluded.disabled_reason, made_for = excluded.made_for,
-           updated_at = excluded.updated_at",
+           updated_at = excluded.updated_at,
+           cooldown_per_model = excluded.cooldown_per_model,
+           trust_reset = excluded.trust_reset",
     )?
     .execute(params![
         Bits(id),
@@ -85,6 +90,8 @@ pub(super) fn upsert(tx: &Connection, account: &Account) -> Result<(), StoreErro
         reason,
         account.made_for.map(|c| Bits(c.as_u128())),
         clock::unix_millis(),
+        account.cooldown_per_model,
+        account.trust_reset,
     ])?;
     Ok(())
 }

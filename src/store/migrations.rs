@@ -15,6 +15,10 @@ const STEPS: &[(&str, &str)] = &[
         "0002_operator.sql",
         include_str!("../../migrations/0002_operator.sql"),
     ),
+    (
+        "0003_pool_states.sql",
+        include_str!("../../migrations/0003_pool_states.sql"),
+    ),
 ];
 
 /// The newest version that this program knows.

@@ -7,12 +7,12 @@ use crate::domain::{
     settings::{Name, Value},
 };
 
-struct Bench {
-    store: Store,
+pub(super) struct Bench {
+    pub(super) store: Store,
     _dir: tempfile::TempDir,
 }
 
-fn bench() -> Bench {
+pub(super) fn bench() -> Bench {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("f.db")).unwrap();
     Bench { store, _dir: dir }
@@ -24,22 +24,30 @@ async fn filled() -> Bench {
     let store = &bench.store;
     let mut endpoint = sample::endpoint(1, Protocol::OpenAi);
     endpoint.protocols = vec![Protocol::OpenAiVideos, Protocol::OpenAi];
-    endpoint.models = Some(vec![ModelRow {
-        model: "a/b:c".into(),
-        upstream_model: Some("日本".into()),
-    }]);
+    endpoint.models = Some(
+        [ModelRow {
+            model: "a/b:c".into(),
+            upstream_model: Some("日本".into()),
+        }]
+        .into(),
+    );
     endpoint.headers = vec![("x-team".into(), "one \"two\"".into())];
     store.add_endpoint(endpoint).await.unwrap();
     let mut account = sample::account(1);
     account.stream_limit = Some(0);
     account.priority = -3;
+    account.cooldown_per_model = true;
+    account.trust_reset = true;
     account.state = State::Disabled(DisabledReason::Billing);
     store.add_account(account).await.unwrap();
     let mut credential = sample::credential(1, 1, 1);
-    credential.models = Some(vec![ModelRow {
-        model: "m".into(),
-        upstream_model: None,
-    }]);
+    credential.models = Some(
+        [ModelRow {
+            model: "m".into(),
+            upstream_model: None,
+        }]
+        .into(),
+    );
     credential.job_limit = Some(2);
     credential.state = State::Draining;
     let own = Account {
@@ -78,6 +86,7 @@ async fn what_was_stored_is_read_back_whole() {
         .unwrap();
     assert_eq!(account.state, State::Disabled(DisabledReason::Billing));
     assert_eq!((account.stream_limit, account.priority), (Some(0), -3));
+    assert!(account.cooldown_per_model && account.trust_reset);
     let credential = store.credential(CredentialId::from_u128(1)).await.unwrap();
     assert_eq!(credential.as_ref(), pool.credentials.first());
     assert_eq!(credential.unwrap().accounts.len(), 2);

@@ -3,7 +3,9 @@
 //! Invariant: the set of label values is bounded by the code and the pool, never by what clients
 //! send.
 use crate::domain::{
-    dispatch::{Cause, Provenance},
+    breaker::Breaker,
+    dispatch::{Cause, Moved, Provenance, meaning::Meaning},
+    ids::EndpointId,
     protocol::Protocol,
     reason::Reason,
 };
@@ -41,6 +43,16 @@ struct Caused {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Ended {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct AtEndpoint {
+    endpoint: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Direction {
     direction: &'static str,
 }
@@ -73,6 +85,9 @@ struct Handles {
     cap_rejections: Family<Kind, Counter>,
     failures: Family<Proven, Counter>,
     failovers: Family<Caused, Counter>,
+    cooldowns: Counter,
+    probes: Family<Ended, Counter>,
+    breakers: Family<AtEndpoint, Gauge>,
     tokens: Family<Direction, Counter>,
     store_write_seconds: Histogram,
     stream_capacity: Gauge,
@@ -114,6 +129,9 @@ impl Default for Metrics {
             cap_rejections: put(r, "account_cap_rejections", CAPPED, Family::default()),
             failures: put(r, "egress_failures", UNANSWERED, Family::default()),
             failovers: put(r, "failovers", MOVED, Family::default()),
+            cooldowns: put(r, "cooldowns", COOLED, Counter::default()),
+            probes: put(r, "probes", PROBED, Family::default()),
+            breakers: put(r, "breaker_state", BREAKER, Family::default()),
             tokens: put(r, "tokens", "Tokens as upstream counted", Family::default()),
             store_write_seconds: put(r, "store_write_seconds", COMMIT, store_writes),
             stream_capacity: put(r, "stream_pool_capacity", CAPACITY, Gauge::default()),
@@ -131,6 +149,9 @@ const FIRST_BYTE: &str = "From arrival to the first byte of the answer";
 const CAPPED: &str = "Requests refused because every candidate was at a cap";
 const UNANSWERED: &str = "Attempts that got no answer";
 const MOVED: &str = "Requests that went on to another account";
+const COOLED: &str = "Limits met that began or prolonged a cooldown";
+const PROBED: &str = "Single requests let through after a cooldown, by how they ended";
+const BREAKER: &str = "0 passing, 1 probing, 2 resting";
 const COMMIT: &str = "From asking for a change to its commit";
 const CAPACITY: &str = "Streams that ordinary requests may hold, -1 where unlimited";
 const DROPPED: &str = "Rows of the request log that were dropped under pressure";
@@ -184,13 +205,47 @@ impl Metrics {
         self.0.failures.get_or_create(&Proven { provenance }).inc();
     }
 
-    /// A request goes on to another account.
-    pub fn moved(&self, cause: Cause) {
-        let cause = match cause {
-            Cause::Connection => "connection",
-            Cause::HeaderTimeout => "header_timeout",
+    /// A request goes on to another edge.
+    pub fn moved(&self, why: Moved) {
+        let cause = match why {
+            Moved::Failure(Cause::Connection) => "connection",
+            Moved::Failure(Cause::HeaderTimeout) => "header_timeout",
+            Moved::Refusal(Meaning::Limited(_)) => "limited",
+            Moved::Refusal(Meaning::AuthRefused) => "auth",
+            Moved::Refusal(Meaning::BillingRefused) => "billing",
+            Moved::Refusal(Meaning::Refused { .. }) => "refused",
+            Moved::Refusal(Meaning::OriginUnreached) => "origin_unreached",
+            Moved::Refusal(Meaning::Failed | Meaning::Accepted | Meaning::ClientsFault) => "failed",
         };
         self.0.failovers.get_or_create(&Caused { cause }).inc();
+    }
+
+    /// A limit was met.
+    pub fn cooled(&self) {
+        self.0.cooldowns.inc();
+    }
+
+    /// The single request after a cooldown ended.
+    pub fn probed(&self, outcome: &'static str) {
+        self.0.probes.get_or_create(&Ended { outcome }).inc();
+    }
+
+    /// How the breakers stand now.
+    pub fn breakers(&self, standing: &[(EndpointId, Breaker)]) {
+        // Endpoints that are gone are shown no more.
+        self.0.breakers.clear();
+        for (endpoint, breaker) in standing {
+            let value = match breaker {
+                Breaker::Passing { .. } => 0,
+                Breaker::Due | Breaker::Probing { .. } => 1,
+                Breaker::Resting { .. } => 2,
+            };
+            let endpoint = endpoint.to_string();
+            self.0
+                .breakers
+                .get_or_create(&AtEndpoint { endpoint })
+                .set(value);
+        }
     }
 
     /// Upstream counted tokens.
@@ -239,7 +294,7 @@ mod tests {
         metrics.answered(Protocol::OpenAi, 200, Duration::from_millis(3));
         metrics.refused(Reason::AccountStreamCap);
         metrics.attempt_failed(Provenance::NotDispatched);
-        metrics.moved(Cause::Connection);
+        metrics.moved(Moved::Failure(Cause::Connection));
         metrics.tokens(3, 0);
         metrics.first_byte(Duration::from_millis(1));
         metrics.waited(Duration::from_millis(1));

@@ -45,6 +45,8 @@ fn world(provider: &Provider) -> (Home, Instance, String) {
         ("FAIRLANE_LOG", "trace"),
         ("FAIRLANE_STAGE_TRACE", "on"),
         ("FAIRLANE_HEADER_TIMEOUT_SECONDS", "1"),
+        // All that fails here fails at one endpoint.
+        ("FAIRLANE_BREAKER_FAILURE_THRESHOLD", "100"),
     ]);
     (home, instance, token.trim_end().to_owned())
 }
@@ -57,7 +59,6 @@ fn faults() -> Vec<(bool, Act)> {
         ..Act::status(status)
     };
     vec![
-        (true, echoed(401)),
         (true, echoed(400)),
         (true, echoed(500)),
         (
@@ -172,6 +173,13 @@ fn nothing_that_comes_out_shows_a_secret() {
     let own = provoke(&provider, &instance, &token);
     provider.sim.clear_rules();
     provider.runtime.block_on(multiplexed(&instance));
+    // It disables the credential, and so comes last.
+    let refused = Act {
+        message: Some(format!("Incorrect API key provided: {SECRET}")),
+        ..Act::status(401)
+    };
+    provider.sim.script([Rule::new(refused).times(1)]);
+    assert_eq!(instance.chat(KEY).0, 401);
     let log = instance.stop();
     assert!(log.contains("TRACE") && log.contains("[secret]"), "{log}");
     let commands = ["check", "settings", "export"].map(|c| home.run(&[c]));

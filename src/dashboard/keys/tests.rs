@@ -19,6 +19,8 @@ pub(super) fn contents() -> Contents {
         job_limit: None,
         priority: 0,
         weight: 1,
+        cooldown_per_model: false,
+        trust_reset: false,
         state: Standing::Active,
         made_for: None,
     };

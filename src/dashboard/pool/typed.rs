@@ -173,7 +173,7 @@ fn is_own(limit: Option<u32>) -> String {
 
 /// A catalog with a row on each line; nothing for every model.
 fn lines_of(catalog: &Catalog) -> String {
-    let rows = catalog.iter().flatten();
+    let rows = catalog.iter().flat_map(|rows| rows.iter());
     let lines = rows.map(|row| match &row.upstream_model {
         Some(upstream) => format!("{} = {upstream}", row.model),
         None => row.model.to_string(),

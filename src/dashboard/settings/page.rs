@@ -160,6 +160,14 @@ impl Row {
         self.declaration.kind == Kind::Switch
     }
 
+    /// The words to choose from; none where it takes something else.
+    pub(super) fn choices(&self) -> &'static [&'static str] {
+        match self.declaration.kind {
+            Kind::Word { accepted } => accepted,
+            _ => &[],
+        }
+    }
+
     pub(super) fn is_locked(&self) -> bool {
         self.setting.environment.is_some()
     }

@@ -16,6 +16,10 @@ pub(super) const fn words(name: Name) -> (&'static str, &'static str) {
         Name::CapacityWaitSeconds => ("setting-capacity-wait-seconds", "setting-capacity-wait-seconds-about"),
         Name::WaitersPerKey => ("setting-waiters-per-key", "setting-waiters-per-key-about"),
         Name::MaxAttempts => ("setting-max-attempts", "setting-max-attempts-about"),
+        Name::SelectionStrategy => ("setting-selection-strategy", "setting-selection-strategy-about"),
+        Name::AffinityTtlSeconds => ("setting-affinity-ttl-seconds", "setting-affinity-ttl-seconds-about"),
+        Name::RetryUpstream5xx => ("setting-retry-upstream-5xx", "setting-retry-upstream-5xx-about"),
+        Name::BreakerFailureThreshold => ("setting-breaker-failure-threshold", "setting-breaker-failure-threshold-about"),
         Name::ConnectTimeoutSeconds => ("setting-connect-timeout-seconds", "setting-connect-timeout-seconds-about"),
         Name::HeaderTimeoutSeconds => ("setting-header-timeout-seconds", "setting-header-timeout-seconds-about"),
         Name::IdleTimeoutSeconds => ("setting-idle-timeout-seconds", "setting-idle-timeout-seconds-about"),
@@ -59,6 +63,12 @@ pub(super) fn accepted(shell: &Shell, declaration: &Declaration) -> String {
             text.num("max", max).to_string()
         }
         Kind::Switch => shell.t("setting-accepts-switch").to_string(),
+        Kind::Word { accepted } => {
+            let words = shell
+                .t("setting-accepts-words")
+                .text("words", accepted.join(", "));
+            words.to_string()
+        }
         Kind::Origins => shell.t("setting-accepts-origins").to_string(),
     }
 }
@@ -71,6 +81,12 @@ pub(super) fn accepts(shell: &Shell, declaration: &Declaration) -> String {
             text.num("max", max).to_string()
         }
         Kind::Switch => shell.t("setting-takes-switch").to_string(),
+        Kind::Word { accepted } => {
+            let words = shell
+                .t("setting-takes-words")
+                .text("words", accepted.join(", "));
+            words.to_string()
+        }
         Kind::Origins => shell.t("setting-takes-origins").to_string(),
     }
 }

@@ -3,9 +3,10 @@ use super::*;
 use crate::{
     clock,
     domain::{
-        admission::{Demand, Kinds},
+        admission::{Demand, Kinds, Owner},
         ids::RequestId,
         ledger::{Entry, Outcome},
+        moment::Moment,
         pool::State as Standing,
         protocol::Protocol,
     },
@@ -34,8 +35,10 @@ fn demand(bench: &Bench) -> Arc<Demand> {
             create: false,
         },
         reattach: false,
-        needs_owner: false,
+        owner: Owner::Nobody,
+        preferred: None,
         tried: Vec::new(),
+        until: Moment::default(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! What a request asks of the pool, and why it may not have it.
 use crate::domain::{
-    ids::{AccountId, KeyId},
+    ids::{AccountId, CredentialId, KeyId},
+    moment::Moment,
     pool::{ClientKey, Pool},
     protocol::Protocol,
     reason::Reason,
@@ -46,16 +47,56 @@ pub struct Demand {
     pub kinds: Kinds,
     /// Whether it comes back to a running response, and so may use the reserve.
     pub reattach: bool,
-    /// Whether it refers to state that only one account can have.
-    pub needs_owner: bool,
-    /// Accounts that it was on already and must not go to again.
-    pub tried: Vec<AccountId>,
+    /// Whether it refers to state that only one credential can have.
+    pub owner: Owner,
+    /// The credential that it was on before, which it prefers without waiting for it.
+    pub preferred: Option<CredentialId>,
+    /// Where it was already and must not go again.
+    pub tried: Vec<Tried>,
+    /// How long it may wait.
+    pub until: Moment,
+}
+
+/// Whose state a request refers to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Owner {
+    /// Nobody's.
+    #[default]
+    Nobody,
+    /// Somebody's, whom fairlane does not know: it can only be the only account in scope.
+    Unknown,
+    /// This credential's; it is never left.
+    Bound(CredentialId),
+}
+
+/// Where a request must not go again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// To any credential of that account.
+    Account(AccountId),
+    /// To that credential.
+    Credential(CredentialId),
 }
 
 impl Demand {
     /// The id of its key.
     pub fn key_id(&self) -> Option<KeyId> {
         self.key.as_ref().map(|k| k.id)
+    }
+
+    /// Whether it reads or ends what an owner has, and so reaches it in any state.
+    pub fn reaches_owner(&self) -> bool {
+        self.owner != Owner::Nobody && (self.kinds == Kinds::NONE || self.reattach)
+    }
+
+    /// Whether cooldowns hold it back.
+    pub fn is_limited(&self) -> bool {
+        !self.reaches_owner()
+    }
+
+    /// Whether its answer says anything of a limit.
+    pub fn is_evidence(&self) -> bool {
+        self.kinds != Kinds::NONE && self.is_limited()
     }
 
     /// The accounts that its key may use; `None` means all.
@@ -93,9 +134,17 @@ pub struct Refusal {
     /// The limit that was hit and how much of it is used, where there is one.
     pub limit: Option<(usize, usize)>,
     /// How many candidates there were.
-    pub candidates: usize,
-    /// How many of them are disabled, and how many draining.
-    pub out_of_service: (usize, usize),
+    pub candidates: u32,
+    /// How many of them are disabled.
+    pub disabled: u32,
+    /// How many drain.
+    pub draining: u32,
+    /// How many are at an endpoint that rests.
+    pub resting: u32,
+    /// How many cool.
+    pub cooling: u32,
+    /// When a candidate is expected to be free again, where that is known.
+    pub free_at: Option<Moment>,
 }
 
 impl Refusal {
@@ -105,7 +154,11 @@ impl Refusal {
             reason,
             limit: None,
             candidates: 0,
-            out_of_service: (0, 0),
+            disabled: 0,
+            draining: 0,
+            resting: 0,
+            cooling: 0,
+            free_at: None,
         }
     }
 

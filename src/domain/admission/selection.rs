@@ -1,170 +1,467 @@
-//! The choice of an edge: lowest priority number first, then the lowest share of its cap in use,
-//! then whoever had its turn longest ago in relation to its weight.
+//! The choice of an edge: the best unit that fits, and in it the best credential.
+//!
+//! Units are walked in the [`Order`](super::order::Order) of the strategy, so that the first that
+//! fits is the best; where few serve what is asked for, those alone are looked at. Nothing is
+//! allocated on the way. Why nothing fits is worked out separately, since that needs a look at
+//! every candidate.
 use super::{
-    Demand, Kinds, Refusal,
-    gates::{Gates, Subjects},
+    Demand, Owner, Refusal, Tried,
+    layout::{Gates, Layout},
+    order::{Order, Place},
+    subjects::{Full, Subjects},
 };
 use crate::domain::{
-    pool::{Edge, EdgeIndex, Pool, State},
+    cooldown::Cooldown,
+    moment::Moment,
+    pool::{Edge, EdgeIndex, Offers, State},
     reason::Reason,
 };
 use std::cmp::Ordering;
 
+/// Up to so many units it is quicker to look at each than to walk the order.
+const FEW: usize = 32;
+
 /// Why no edge could be chosen.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Blocked {
-    /// Something is full; room may come.
+    /// Something is full or cools; room may come.
     ForNow(Refusal),
-    /// Nothing that could come would help.
+    /// Nothing that could come in time would help.
     ForGood(Refusal),
 }
 
-/// How good a candidate is; smaller is better.
+/// Why one edge cannot take a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The request has been there.
+    Tried,
+    /// Credential, endpoint or account take no new work.
+    OutOfService(State),
+    /// It cools, or its single shot is out, until then at the latest.
+    Cooling {
+        /// When it is expected to be free.
+        free_at: Moment,
+        /// Whether a quota is used up.
+        is_quota: bool,
+    },
+    /// Its endpoint's breaker rests.
+    Resting {
+        /// When it is expected to be free.
+        free_at: Moment,
+    },
+    /// A cap is reached.
+    Full {
+        /// Which.
+        reason: Reason,
+        /// The cap.
+        limit: u32,
+        /// How much of it is in use.
+        used: u32,
+    },
+}
+
+/// What a choice is made from.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) layout: &'a Layout,
+    pub(super) subjects: &'a Subjects,
+    pub(super) order: &'a Order,
+}
+
+/// How good an edge is within its unit; smaller is better.
 #[derive(Clone, Copy, Debug)]
 struct Rank {
-    priority: i32,
-    /// In use of the tightest cap, as numerator and denominator.
+    /// In use of the credential's own cap, as numerator and denominator.
     share: (u32, u32),
-    turns: (u64, u64),
+    turn: u64,
 }
 
 impl Rank {
-    fn of(edge: &Edge, gates: &Gates, subjects: &Subjects, kinds: Kinds) -> Self {
-        let mut share = (0, 1);
-        for gate in &gates.caps {
-            let used = subjects.usage(gate.subject);
-            let one = if kinds.create && !kinds.stream {
-                (used.create, gate.create)
-            } else {
-                (used.stream, gate.ordinary)
-            };
-            // Without a cap no share of it is in use.
-            if one.1 > 0 && compare(one, share) == Ordering::Greater {
-                share = one;
-            }
-        }
-        let turn = |n: Option<&u32>| n.map_or(0, |n| subjects.usage(*n).turn);
-        Self {
-            priority: edge.priority,
-            share,
-            turns: (turn(gates.subjects.first()), turn(gates.subjects.last())),
-        }
-    }
-
-    fn is_better_than(&self, other: &Self) -> bool {
-        let order = self
-            .priority
-            .cmp(&other.priority)
-            .then_with(|| compare(self.share, other.share))
-            .then_with(|| self.turns.cmp(&other.turns));
-        order == Ordering::Less
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (a, b) = (self.share, other.share);
+        let share = (u64::from(a.0) * u64::from(b.1)).cmp(&(u64::from(b.0) * u64::from(a.1)));
+        share.then(self.turn.cmp(&other.turn))
     }
 }
 
-/// Compares two fractions with positive denominators.
-fn compare(a: (u32, u32), b: (u32, u32)) -> Ordering {
-    (u64::from(a.0) * u64::from(b.1)).cmp(&(u64::from(b.0) * u64::from(a.1)))
+impl View<'_> {
+    /// The best edge for `demand` that can take it now.
+    pub(super) fn select(self, demand: &Demand) -> Option<EdgeIndex> {
+        let offers = self
+            .layout
+            .pool
+            .offers(demand.protocol, demand.model.as_deref());
+        match demand.owner {
+            Owner::Bound(credential) => {
+                let edges = self.layout.pool.edges_of(credential);
+                return self.best_of(edges.filter(|e| self.offered(offers, *e)), demand, true);
+            }
+            Owner::Unknown if !self.has_one_account(demand) => return None,
+            Owner::Unknown if demand.reaches_owner() => {
+                return self.best_of(offers.edges(), demand, true);
+            }
+            Owner::Unknown | Owner::Nobody => (),
+        }
+        if let Some(preferred) = demand.preferred {
+            let edges = self.layout.pool.edges_of(preferred);
+            let edges = edges.filter(|e| self.offered(offers, *e));
+            if let Some(edge) = self.best_of(edges, demand, true) {
+                return Some(edge);
+            }
+        }
+        if offers.len() <= FEW {
+            self.look_at_each(offers, demand)
+        } else {
+            self.walk(offers, demand)
+        }
+    }
+
+    fn offered(self, offers: Offers<'_>, edge: EdgeIndex) -> bool {
+        let unit = self.layout.pool.edge(edge).unit;
+        offers.of(unit).any(|e| e == edge)
+    }
+
+    fn look_at_each(self, offers: Offers<'_>, demand: &Demand) -> Option<EdgeIndex> {
+        let mut best: Option<(Place, EdgeIndex)> = None;
+        for unit in offers.units() {
+            let Some(place) = self.order.place(unit) else {
+                continue;
+            };
+            if best.is_some_and(|(b, _)| b <= place) {
+                continue;
+            }
+            if let Some(edge) = self.best_in(unit, offers, demand) {
+                best = Some((place, edge));
+            }
+        }
+        best.map(|(_, edge)| edge)
+    }
+
+    fn walk(self, offers: Offers<'_>, demand: &Demand) -> Option<EdgeIndex> {
+        let is_ordinary = demand.kinds.stream && demand.kinds.create && !demand.reattach;
+        let mut place = self.order.next(None)?;
+        loop {
+            if place.is_full && is_ordinary {
+                place = self.order.skip(place.priority)?;
+                continue;
+            }
+            if let Some(edge) = self.best_in(place.unit, offers, demand) {
+                return Some(edge);
+            }
+            place = self.order.next(Some(place))?;
+        }
+    }
+
+    fn best_in(self, unit: u32, offers: Offers<'_>, demand: &Demand) -> Option<EdgeIndex> {
+        let mut edges = offers.of(unit).peekable();
+        let first = *edges.peek()?;
+        let pool = &self.layout.pool;
+        if !pool.is_in_scope(pool.edge(first), demand.scope())
+            || self
+                .subjects
+                .full(self.layout.gates(first), demand.kinds, demand.reattach)
+                .is_some()
+        {
+            return None;
+        }
+        self.best_of(edges, demand, false)
+    }
+
+    /// The best of some edges; `checks_unit` if nothing is known of their units yet.
+    fn best_of(
+        self,
+        edges: impl Iterator<Item = EdgeIndex>,
+        demand: &Demand,
+        checks_unit: bool,
+    ) -> Option<EdgeIndex> {
+        let mut best: Option<(Rank, EdgeIndex)> = None;
+        for index in edges {
+            let edge = self.layout.pool.edge(index);
+            let gates = self.layout.gates(index);
+            if checks_unit
+                && (!self.layout.pool.is_in_scope(edge, demand.scope())
+                    || self.unit_is_blocked(edge, gates, demand).is_some())
+            {
+                continue;
+            }
+            if self.edge_is_blocked(edge, gates, demand).is_some() {
+                continue;
+            }
+            let rank = self.rank(gates);
+            if best
+                .as_ref()
+                .is_none_or(|(b, _)| rank.cmp(b) == Ordering::Less)
+            {
+                best = Some((rank, index));
+            }
+        }
+        best.map(|(_, index)| index)
+    }
+
+    fn rank(self, gates: &Gates) -> Rank {
+        let usage = self.subjects.usage(gates.credential());
+        let cap = gates.own.as_ref().map_or(0, |own| own.stream);
+        Rank {
+            share: if cap == 0 {
+                (0, 1)
+            } else {
+                (usage.stream, cap)
+            },
+            turn: usage.turn,
+        }
+    }
+
+    /// What holds back every edge of the unit.
+    fn unit_is_blocked(self, edge: &Edge, gates: &Gates, demand: &Demand) -> Option<Why> {
+        let unit = self.layout.unit(edge.unit)?;
+        if !unit.takes_work && !demand.reaches_owner() {
+            let accounts = self.layout.pool.accounts_of(edge);
+            return out_of_service(accounts.map(|a| a.state));
+        }
+        let limited = gates
+            .limited
+            .iter()
+            .map(|l| self.subjects.cooldown(l.subject));
+        let cools = limited
+            .filter(|c| !c.lets_pass())
+            .max_by_key(Cooldown::free_at);
+        if let Some(cooldown) = cools.filter(|_| demand.is_limited()) {
+            return Some(Why::Cooling {
+                free_at: cooldown.free_at().unwrap_or_default(),
+                is_quota: cooldown.is_quota(),
+            });
+        }
+        let full = self.subjects.full(gates, demand.kinds, demand.reattach);
+        full.map(Why::of)
+    }
+
+    /// What holds back this edge alone.
+    fn edge_is_blocked(self, edge: &Edge, gates: &Gates, demand: &Demand) -> Option<Why> {
+        let pool = &self.layout.pool;
+        let (credential, endpoint) = (pool.credential(edge), pool.endpoint(edge));
+        if !demand.tried.is_empty() {
+            let was_there = |tried: &Tried| match tried {
+                Tried::Account(id) => pool.accounts_of(edge).any(|a| a.id == *id),
+                Tried::Credential(id) => credential.id == *id,
+            };
+            if demand.tried.iter().any(was_there) {
+                return Some(Why::Tried);
+            }
+        }
+        let is_active = credential.state.takes_work() && endpoint.state.takes_work();
+        if !is_active && !demand.reaches_owner() {
+            return out_of_service([credential.state, endpoint.state].into_iter());
+        }
+        if let Some(free_at) = self.subjects.breaker(self.layout.breaker(edge)).free_at() {
+            return Some(Why::Resting { free_at });
+        }
+        if let Some(why) = self.model_cools(edge, gates, demand) {
+            return Some(why);
+        }
+        self.subjects.full_own(gates, demand.kinds).map(Why::of)
+    }
+
+    fn model_cools(self, edge: &Edge, gates: &Gates, demand: &Demand) -> Option<Why> {
+        let model = demand.model.as_deref().filter(|_| demand.is_limited())?;
+        let mut per_model = gates.limited.iter().filter(|l| l.is_per_model).peekable();
+        per_model.peek()?;
+        let asked = self.layout.pool.upstream_model(edge, model);
+        let cooldowns = per_model.map(|l| self.subjects.model_cooldown(l.subject, asked));
+        let cools = cooldowns
+            .filter(|c| !c.lets_pass())
+            .max_by_key(Cooldown::free_at)?;
+        Some(Why::Cooling {
+            free_at: cools.free_at()?,
+            is_quota: cools.is_quota(),
+        })
+    }
+
+    /// What keeps an edge from taking the request; `None` if nothing does.
+    pub(super) fn why_not(self, index: EdgeIndex, demand: &Demand) -> Option<Why> {
+        let edge = self.layout.pool.edge(index);
+        let gates = self.layout.gates(index);
+        self.edge_is_blocked(edge, gates, demand)
+            .or_else(|| self.unit_is_blocked(edge, gates, demand))
+    }
+
+    /// Where an edge that can take the request stands among the others.
+    pub(super) fn rank_of(self, index: EdgeIndex) -> (Option<Place>, (u64, u64), u64) {
+        let rank = self.rank(self.layout.gates(index));
+        let place = self.order.place(self.layout.pool.edge(index).unit);
+        // Parts in a million are fine enough for an order that is only shown.
+        let share = u64::from(rank.share.0) * 1_000_000 / u64::from(rank.share.1.max(1));
+        (place, (share, rank.turn), u64::from(index.raw()))
+    }
+
+    /// Whether exactly one account of those in scope speaks the protocol: then an id that fairlane
+    /// has never seen can only be that account's.
+    fn has_one_account(self, demand: &Demand) -> bool {
+        let pool = &self.layout.pool;
+        let mut only = None;
+        pool.candidates(demand.protocol, None)
+            .map(|index| pool.edge(index))
+            .filter(|edge| pool.is_in_scope(edge, demand.scope()))
+            .all(|edge| *only.get_or_insert(&edge.accounts) == &edge.accounts)
+            && only.is_some()
+    }
+
+    /// Why nothing can take the request now.
+    pub(super) fn blocked(self, demand: &Demand) -> Blocked {
+        let pool = &self.layout.pool;
+        let offers = pool.offers(demand.protocol, demand.model.as_deref());
+        let mut seen = Seen::default();
+        match demand.owner {
+            Owner::Unknown if !self.has_one_account(demand) => {
+                return Blocked::ForGood(Refusal::bare(Reason::OwnerUnknown));
+            }
+            Owner::Bound(credential) => {
+                for edge in pool.edges_of(credential) {
+                    if self.offered(offers, edge) {
+                        self.look(edge, demand, &mut seen);
+                    }
+                }
+            }
+            Owner::Unknown | Owner::Nobody => {
+                for edge in offers.edges() {
+                    self.look(edge, demand, &mut seen);
+                }
+            }
+        }
+        seen.blocked(demand)
+    }
+
+    fn look(self, index: EdgeIndex, demand: &Demand, seen: &mut Seen) {
+        let pool = &self.layout.pool;
+        if !pool.is_in_scope(pool.edge(index), demand.scope()) {
+            return;
+        }
+        seen.in_scope += 1;
+        match self.why_not(index, demand) {
+            // It could be taken: only a caller that has not tried gets here.
+            None | Some(Why::Tried) => (),
+            Some(Why::OutOfService(State::Disabled(_))) => seen.disabled += 1,
+            Some(Why::OutOfService(_)) => seen.draining += 1,
+            Some(Why::Resting { free_at }) => {
+                seen.resting += 1;
+                seen.rests_until = Some(earliest(seen.rests_until, free_at));
+            }
+            Some(Why::Cooling { free_at, is_quota }) => {
+                seen.cooling += 1;
+                seen.is_quota_alone &= is_quota;
+                seen.cools_until = Some(earliest(seen.cools_until, free_at));
+            }
+            Some(Why::Full {
+                reason,
+                limit,
+                used,
+            }) => {
+                seen.full.get_or_insert((reason, limit, used));
+            }
+        }
+    }
+}
+
+impl Why {
+    fn of((reason, limit, used): Full) -> Self {
+        Self::Full {
+            reason,
+            limit,
+            used,
+        }
+    }
+}
+
+/// The state that keeps something out of service: what disables it before what drains it.
+fn out_of_service(states: impl Iterator<Item = State>) -> Option<Why> {
+    let out = states.filter(|s| !s.takes_work());
+    let worst = out.max_by_key(|s| matches!(s, State::Disabled(_)));
+    worst.map(Why::OutOfService)
+}
+
+fn earliest(known: Option<Moment>, new: Moment) -> Moment {
+    known.map_or(new, |k| k.min(new))
 }
 
 /// What was seen of the candidates that could not be chosen.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Seen {
-    in_scope: usize,
-    tried: usize,
-    disabled: usize,
-    draining: usize,
-    full: Option<super::gates::Full>,
+    in_scope: u32,
+    disabled: u32,
+    draining: u32,
+    resting: u32,
+    cooling: u32,
+    rests_until: Option<Moment>,
+    cools_until: Option<Moment>,
+    is_quota_alone: bool,
+    full: Option<Full>,
 }
 
-/// The best edge for `demand` that can take it now.
-pub(super) fn select(
-    pool: &Pool,
-    gates: &[Gates],
-    subjects: &Subjects,
-    demand: &Demand,
-) -> Result<EdgeIndex, Blocked> {
-    if demand.needs_owner && !has_one_account(pool, demand) {
-        return Err(Blocked::ForGood(Refusal::bare(Reason::OwnerUnknown)));
-    }
-    let mut best: Option<(Rank, EdgeIndex)> = None;
-    let mut seen = Seen::default();
-    for index in pool.candidates(demand.protocol, demand.model.as_deref()) {
-        let edge = pool.edge(index);
-        if !pool.is_in_scope(edge, demand.scope()) {
-            continue;
-        }
-        seen.in_scope += 1;
-        if !seen.lets_pass(pool, edge, demand) {
-            continue;
-        }
-        let gates = &gates[index.position()];
-        if let Some(full) = subjects.full(gates, demand.kinds, demand.reattach) {
-            seen.full.get_or_insert(full);
-            continue;
-        }
-        let rank = Rank::of(edge, gates, subjects, demand.kinds);
-        if best.as_ref().is_none_or(|(b, _)| rank.is_better_than(b)) {
-            best = Some((rank, index));
+impl Default for Seen {
+    fn default() -> Self {
+        Self {
+            in_scope: 0,
+            disabled: 0,
+            draining: 0,
+            resting: 0,
+            cooling: 0,
+            rests_until: None,
+            cools_until: None,
+            is_quota_alone: true,
+            full: None,
         }
     }
-    best.map(|(_, index)| index)
-        .ok_or_else(|| seen.blocked(demand))
-}
-
-/// Whether exactly one account of those in scope speaks the protocol: then an id that fairlane
-/// has never seen can only be that account's.
-fn has_one_account(pool: &Pool, demand: &Demand) -> bool {
-    let mut only = None;
-    pool.candidates(demand.protocol, None)
-        .map(|index| pool.edge(index))
-        .filter(|edge| pool.is_in_scope(edge, demand.scope()))
-        .all(|edge| *only.get_or_insert(&edge.accounts) == &edge.accounts)
-        && only.is_some()
 }
 
 impl Seen {
-    /// Whether the edge is one that could take the work, were there room.
-    fn lets_pass(&mut self, pool: &Pool, edge: &Edge, demand: &Demand) -> bool {
-        let was_tried = !demand.tried.is_empty()
-            && pool.accounts_of(edge).any(|a| demand.tried.contains(&a.id));
-        if was_tried {
-            self.tried += 1;
-            return false;
+    fn refusal(&self, reason: Reason) -> Refusal {
+        Refusal {
+            candidates: self.in_scope,
+            disabled: self.disabled,
+            draining: self.draining,
+            resting: self.resting,
+            cooling: self.cooling,
+            ..Refusal::bare(reason)
         }
-        if pool.takes_work(edge) {
-            return true;
-        }
-        let states = [pool.credential(edge).state, pool.endpoint(edge).state]
-            .into_iter()
-            .chain(pool.accounts_of(edge).map(|a| a.state));
-        match states.into_iter().find(|s| matches!(s, State::Disabled(_))) {
-            Some(_) => self.disabled += 1,
-            None => self.draining += 1,
-        }
-        false
     }
 
-    fn blocked(self, demand: &Demand) -> Blocked {
-        let refusal = |reason| Refusal {
-            candidates: self.in_scope,
-            out_of_service: (self.disabled, self.draining),
-            ..Refusal::bare(reason)
-        };
+    fn blocked(&self, demand: &Demand) -> Blocked {
+        let is_owned = matches!(demand.owner, Owner::Bound(_));
         if let Some((reason, cap, used)) = self.full {
-            let reason = if demand.needs_owner {
+            let reason = if is_owned {
                 Reason::OwnerSaturated
             } else {
                 reason
             };
             return Blocked::ForNow(Refusal {
                 limit: Some((cap as usize, used as usize)),
-                ..refusal(reason)
+                ..self.refusal(reason)
             });
         }
+        if let Some(free_at) = self.cools_until {
+            let reason = if self.is_quota_alone {
+                Reason::UsageLimitReached
+            } else {
+                Reason::AccountCooling
+            };
+            let refusal = Refusal {
+                free_at: Some(free_at),
+                ..self.refusal(reason)
+            };
+            let is_in_time = free_at <= demand.until;
+            return if is_in_time && !self.is_quota_alone {
+                Blocked::ForNow(refusal)
+            } else {
+                Blocked::ForGood(refusal)
+            };
+        }
         let reason = match (&demand.model, self.in_scope) {
+            _ if is_owned => Reason::OwnerUnavailable,
             (Some(_), 0) => Reason::ModelNotFound,
             _ => Reason::NoServiceableAccount,
         };
-        Blocked::ForGood(refusal(reason))
+        Blocked::ForGood(Refusal {
+            free_at: self.rests_until,
+            ..self.refusal(reason)
+        })
     }
 }

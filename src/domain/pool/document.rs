@@ -42,6 +42,18 @@ impl<T: Clone> Field<T> {
         }
     }
 
+    /// The same for a list that is shared from then on.
+    pub fn over_shared<I: Clone>(&self, kept: Option<Arc<[I]>>) -> Option<Arc<[I]>>
+    where
+        T: AsRef<[I]>,
+    {
+        match self {
+            Self::Absent => kept,
+            Self::Null => None,
+            Self::Value(value) => Some(value.as_ref().into()),
+        }
+    }
+
     /// The new value of a property that is always set: null means `default`.
     pub fn or(&self, kept: T, default: T) -> T {
         match self {
@@ -138,6 +150,10 @@ pub struct AccountEntry {
     pub priority: Field<i32>,
     /// Share among equals.
     pub weight: Field<u32>,
+    /// Whether a 429 cools only the model that was asked for.
+    pub cooldown_per_model: Field<bool>,
+    /// Whether resets far away are believed without a look in between.
+    pub trust_reset: Field<bool>,
     /// The state asked for.
     pub state: Option<WantedState>,
 }

@@ -2,15 +2,16 @@
 //!
 //! Invariant: a snapshot never changes; an [`EdgeIndex`] means something only together with the
 //! snapshot that it came from.
-use super::{Account, ClientKey, Credential, Endpoint, KeyHash, Offer};
+use super::{
+    Account, ClientKey, Credential, Endpoint, KeyHash, Offer,
+    served::{self, Offers, Served},
+    units::{self, Unit},
+};
 use crate::domain::{
-    ids::{AccountId, EndpointId},
+    ids::{AccountId, CredentialId, EndpointId},
     protocol::Protocol,
 };
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 /// What a snapshot is made of.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +33,8 @@ pub struct Edge {
     pub credential: usize,
     /// Position of the endpoint.
     pub endpoint: usize,
+    /// Position of the unit that it belongs to.
+    pub unit: u32,
     /// Positions of the accounts that are charged.
     pub accounts: Box<[usize]>,
     /// Lower numbers are chosen first: the worst of its accounts'.
@@ -42,9 +45,14 @@ pub struct Edge {
 
 /// Names an edge within one snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EdgeIndex(u32);
+pub struct EdgeIndex(pub(super) u32);
 
 impl EdgeIndex {
+    /// The position, as it is stored.
+    pub const fn raw(self) -> u32 {
+        self.0
+    }
+
     /// The position within [`Pool::edges`].
     pub const fn position(self) -> usize {
         self.0 as usize
@@ -90,24 +98,15 @@ impl EdgeRef {
     }
 }
 
-/// Which edges serve what, for one protocol.
-#[derive(Debug, Default)]
-struct Served {
-    /// Edges without any catalog: they serve every model.
-    any: Vec<EdgeIndex>,
-    /// Edges by the model that clients ask for.
-    by_model: HashMap<Arc<str>, Vec<EdgeIndex>>,
-    /// Every edge once.
-    all: Vec<EdgeIndex>,
-}
-
 /// An immutable snapshot of the pool.
 #[derive(Debug, Default)]
 pub struct Pool {
     contents: Contents,
     edges: Vec<Edge>,
+    units: Vec<Unit>,
     served: [Served; Protocol::ALL.len()],
     keys: HashMap<KeyHash, Arc<ClientKey>>,
+    by_credential: HashMap<CredentialId, Range<u32>>,
 }
 
 impl Pool {
@@ -118,40 +117,21 @@ impl Pool {
             .iter()
             .map(|k| (k.hash, Arc::clone(k)))
             .collect();
-        let mut pool = Self {
-            edges: edges_of(&contents),
+        let edges = edges_of(&contents);
+        let mut by_credential: HashMap<CredentialId, Range<u32>> = HashMap::new();
+        // Positions beyond 32 bits would need more memory than any machine has.
+        for (edge, n) in edges.iter().zip(0u32..) {
+            let id = contents.credentials[edge.credential].id;
+            by_credential.entry(id).or_insert(n..n).end = n + 1;
+        }
+        Self {
+            served: served::tables(&contents, &edges),
+            units: units::of(&contents, &edges),
+            by_credential,
+            edges,
             keys,
             contents,
-            served: Default::default(),
-        };
-        pool.index();
-        pool
-    }
-
-    fn index(&mut self) {
-        let mut served: [Served; Protocol::ALL.len()] = Default::default();
-        for (n, edge) in self.edges.iter().enumerate() {
-            // Positions beyond 32 bits would need more memory than any machine has.
-            let Ok(n) = u32::try_from(n) else { break };
-            let models = served_models(
-                &self.contents.credentials[edge.credential],
-                &self.contents.endpoints[edge.endpoint],
-            );
-            for protocol in &self.contents.endpoints[edge.endpoint].protocols {
-                let table = &mut served[protocol.index()];
-                table.all.push(EdgeIndex(n));
-                match &models {
-                    None => table.any.push(EdgeIndex(n)),
-                    Some(models) => {
-                        for model in models {
-                            let list = table.by_model.entry(Arc::clone(model)).or_default();
-                            list.push(EdgeIndex(n));
-                        }
-                    }
-                }
-            }
         }
-        self.served = served;
     }
 
     /// Every endpoint.
@@ -204,27 +184,35 @@ impl Pool {
         self.keys.get(hash)
     }
 
-    /// The edges that speak `protocol` and serve `model`, whatever their state; all that speak
-    /// it where the operation needs no model.
+    /// Every unit; an edge's `unit` is a position in it.
+    pub fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// The edges that speak `protocol` and serve `model`, by unit, whatever their state; all that
+    /// speak it where the operation needs no model.
+    pub fn offers(&self, protocol: Protocol, model: Option<&str>) -> Offers<'_> {
+        self.served[protocol.index()].offers(model)
+    }
+
+    /// The same, edge by edge.
     pub fn candidates(
         &self,
         protocol: Protocol,
         model: Option<&str>,
     ) -> impl Iterator<Item = EdgeIndex> + '_ {
-        let served = &self.served[protocol.index()];
-        let (first, second): (&[EdgeIndex], &[EdgeIndex]) = match model {
-            None => (&served.all, &[]),
-            Some(model) => (
-                &served.any,
-                served.by_model.get(model).map_or(&[], Vec::as_slice),
-            ),
-        };
-        first.iter().chain(second).copied()
+        self.offers(protocol, model).edges()
+    }
+
+    /// The edges of a credential.
+    pub fn edges_of(&self, credential: CredentialId) -> impl Iterator<Item = EdgeIndex> + '_ {
+        let range = self.by_credential.get(&credential).cloned();
+        range.into_iter().flatten().map(EdgeIndex)
     }
 
     /// The edges that speak `protocol` and have no catalog: they serve every model.
     pub fn open_edges(&self, protocol: Protocol) -> impl Iterator<Item = EdgeIndex> + '_ {
-        self.served[protocol.index()].any.iter().copied()
+        self.served[protocol.index()].any.edges()
     }
 
     /// Whether edge and key go together: every account that would be charged is in scope.
@@ -248,34 +236,31 @@ impl Pool {
     /// The models that clients can ask for by name through `protocol`, sorted, with the edges
     /// that serve each. Edges without a catalog add no names.
     pub fn catalog(&self, protocol: Protocol) -> Vec<(&Arc<str>, &[EdgeIndex])> {
-        let table = &self.served[protocol.index()].by_model;
-        let mut rows: Vec<_> = table.iter().map(|(m, e)| (m, e.as_slice())).collect();
-        rows.sort_unstable_by_key(|(model, _)| *model);
-        rows
+        self.served[protocol.index()].catalog()
     }
 }
 
+/// Edges in the order of their units, so that those of one unit stand together.
 fn edges_of(contents: &Contents) -> Vec<Edge> {
     let endpoints: HashMap<EndpointId, usize> = positions(contents.endpoints.iter().map(|e| e.id));
-    let accounts: HashMap<AccountId, usize> = positions(contents.accounts.iter().map(|a| a.id));
+    let grouped = units::group(contents);
     let mut edges = Vec::new();
-    for (credential, row) in contents.credentials.iter().enumerate() {
-        let charged: Option<Box<[usize]>> = row
-            .accounts
-            .iter()
-            .map(|id| accounts.get(id).copied())
-            .collect();
-        let Some(charged) = charged.filter(|c| !c.is_empty()) else {
-            continue;
-        };
+    for (member, unit) in grouped
+        .iter()
+        .zip(0u32..)
+        .flat_map(|(u, n)| u.iter().map(move |m| (m, n)))
+    {
+        let row = &contents.credentials[member.credential];
         let of = |n: &usize| &contents.accounts[*n];
-        let priority = charged.iter().map(|n| of(n).priority).max().unwrap_or(0);
-        let weight = charged.iter().map(|n| of(n).weight).min().unwrap_or(1);
+        let charged = member.accounts.iter();
+        let priority = charged.clone().map(|n| of(n).priority).max().unwrap_or(0);
+        let weight = charged.map(|n| of(n).weight).min().unwrap_or(1);
         for endpoint in row.endpoints.iter().filter_map(|id| endpoints.get(id)) {
             edges.push(Edge {
-                credential,
+                credential: member.credential,
                 endpoint: *endpoint,
-                accounts: charged.clone(),
+                unit,
+                accounts: member.accounts.clone(),
                 priority,
                 weight,
             });
@@ -284,25 +269,10 @@ fn edges_of(contents: &Contents) -> Vec<Edge> {
     edges
 }
 
-fn positions<T: Eq + std::hash::Hash>(ids: impl Iterator<Item = T>) -> HashMap<T, usize> {
+pub(super) fn positions<T: Eq + std::hash::Hash>(
+    ids: impl Iterator<Item = T>,
+) -> HashMap<T, usize> {
     ids.enumerate().map(|(n, id)| (id, n)).collect()
-}
-
-/// The names under which clients can ask this pair; `None` means any name.
-fn served_models(credential: &Credential, endpoint: &Endpoint) -> Option<BTreeSet<Arc<str>>> {
-    match (&credential.models, &endpoint.models) {
-        (None, None) => None,
-        (None, Some(rows)) => Some(rows.iter().map(|r| Arc::clone(&r.model)).collect()),
-        (Some(rows), at_endpoint) => Some(
-            rows.iter()
-                .filter(|row| {
-                    let asked = row.upstream_model.as_ref().unwrap_or(&row.model);
-                    Offer::of(at_endpoint, asked) != Offer::Missing
-                })
-                .map(|row| Arc::clone(&row.model))
-                .collect(),
-        ),
-    }
 }
 
 #[cfg(test)]

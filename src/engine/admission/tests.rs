@@ -1,6 +1,10 @@
 //! Waiting, leaving, and slots that come back whatever happens to their holder.
 use super::*;
-use crate::domain::{admission::Kinds, pool::edges::sample, protocol::Protocol};
+use crate::domain::{
+    admission::{Kinds, Limits, Numbers, Owner, Strategy},
+    pool::{Pool, edges::sample},
+    protocol::Protocol,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -11,8 +15,11 @@ fn admission(streams: u32) -> Admission {
         reserve: 0,
         waiters_per_key: 100,
         may_park: true,
+        strategy: Strategy::LeastLoaded,
+        breaker_threshold: 5,
     };
-    Admission::new(Arc::new(Pool::new(sample::contents(1))), limits)
+    let pool = Arc::new(Pool::new(sample::contents(1)));
+    Admission::new(Numbers::default().layout(pool, limits))
 }
 
 fn demand() -> Arc<Demand> {
@@ -25,8 +32,10 @@ fn demand() -> Arc<Demand> {
             create: false,
         },
         reattach: false,
-        needs_owner: false,
+        owner: Owner::Nobody,
+        preferred: None,
         tried: Vec::new(),
+        until: Moment::from_millis(1_000_000),
     })
 }
 

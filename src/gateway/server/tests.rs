@@ -3,14 +3,16 @@ use super::*;
 use crate::{
     clock::Instant,
     domain::{
+        admission::Note,
         dispatch::{Cause, Provenance},
+        ids::{AccountId, CredentialId},
         ledger::Entry,
         pool::Pool,
         settings::Layer,
     },
     engine::configuration::Configuration,
     gateway::Reply,
-    ports::{Attempt, Ledger, SendFailure, Sending, Started},
+    ports::{Attempt, Ledger, PoolWatch, SendFailure, Sending, Started},
     telemetry::metrics::Metrics,
 };
 use http::Response;
@@ -21,6 +23,14 @@ struct Nothing;
 
 impl Ledger for Nothing {
     fn keep(&self, _: Box<Entry>) {}
+}
+
+impl PoolWatch for Nothing {
+    fn noted(&self, _: &Note) {}
+
+    fn credential_refused(&self, _: CredentialId) {}
+
+    fn billing_refused(&self, _: &[AccountId]) {}
 }
 
 impl Upstream for Nothing {
@@ -39,7 +49,11 @@ impl Upstream for Nothing {
 fn door(takes: Duration) -> Arc<Door> {
     let layer = Layer::default();
     let configuration = Configuration::new(Layer::default(), &layer, Pool::default());
-    let gateway = Gateway::new(configuration, Metrics::default(), Arc::new(Nothing));
+    let gateway = Gateway::new(
+        configuration,
+        Metrics::default(),
+        (Arc::new(Nothing), Arc::new(Nothing)),
+    );
     let elsewhere: Elsewhere = Arc::new(move |_| {
         Box::pin(async move {
             tokio::time::sleep(takes).await;

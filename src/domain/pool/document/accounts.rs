@@ -43,6 +43,10 @@ fn described(entry: &AccountEntry, before: &Account, state: State) -> Account {
         job_limit: entry.job_limit.over(before.job_limit),
         priority: entry.priority.or(before.priority, 0),
         weight: entry.weight.or(before.weight, 1),
+        cooldown_per_model: entry
+            .cooldown_per_model
+            .or(before.cooldown_per_model, false),
+        trust_reset: entry.trust_reset.or(before.trust_reset, false),
         state,
         made_for: before.made_for,
     }
@@ -59,6 +63,8 @@ pub(super) fn plain(id: AccountId, name: Arc<str>) -> Account {
         job_limit: None,
         priority: 0,
         weight: 1,
+        cooldown_per_model: false,
+        trust_reset: false,
         state: State::Active,
         made_for: None,
     }

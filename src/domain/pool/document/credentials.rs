@@ -201,7 +201,7 @@ fn describe(draft: &mut Draft<'_, '_>, matched: &Matched<'_>) -> Option<usize> {
         endpoints,
         models: entry
             .models
-            .over(before.as_ref().and_then(|b| b.models.clone())),
+            .over_shared(before.as_ref().and_then(|b| b.models.clone())),
         stream_limit: entry.stream_limit.over(kept(|b| b.stream_limit)),
         create_limit: entry.create_limit.over(kept(|b| b.create_limit)),
         job_limit: entry.job_limit.over(kept(|b| b.job_limit)),

@@ -79,7 +79,7 @@ fn described(
         name: entry.name.clone(),
         base_url: base_url?,
         protocols: protocols?,
-        models: entry.models.over(models),
+        models: entry.models.over_shared(models),
         headers: entry.headers.or(headers, Vec::new()),
         state: listed_state(state, entry.state),
     })

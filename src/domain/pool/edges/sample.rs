@@ -28,6 +28,8 @@ pub(crate) fn account(n: u128) -> Account {
         job_limit: None,
         priority: 0,
         weight: 1,
+        cooldown_per_model: false,
+        trust_reset: false,
         state: State::Active,
         made_for: None,
     }

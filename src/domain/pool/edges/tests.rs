@@ -2,7 +2,7 @@
 use super::{sample::contents, *};
 use crate::domain::pool::ModelRow;
 
-fn rows(names: &[(&str, Option<&str>)]) -> Vec<ModelRow> {
+fn rows(names: &[(&str, Option<&str>)]) -> Arc<[ModelRow]> {
     let row = |(model, upstream): &(&str, Option<&str>)| ModelRow {
         model: (*model).into(),
         upstream_model: upstream.map(Into::into),

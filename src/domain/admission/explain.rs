@@ -1,0 +1,153 @@
+//! What admission looks like from outside: how each account stands, and which edges a request would
+//! be tried on.
+use super::{Admission, Demand, Subject, Why};
+use crate::domain::{
+    breaker::Breaker,
+    cooldown::Cooldown,
+    ids::{AccountId, EndpointId, KeyId},
+    pool::{Account, EdgeIndex, EdgeRef},
+};
+use std::{collections::HashMap, sync::Arc};
+
+/// How one subject stands.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    /// Streams in flight.
+    pub streams: u32,
+    /// Requests being started.
+    pub creates: u32,
+    /// Its cooldown.
+    pub cooldown: Cooldown,
+    /// Cooldowns of single models.
+    pub models: Vec<(Arc<str>, Cooldown)>,
+}
+
+/// What one client key holds and waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    /// Streams held.
+    pub streams: usize,
+    /// Requests parked.
+    pub waiting: usize,
+}
+
+/// One candidate of a request.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// Which edge.
+    pub edge: EdgeRef,
+    /// What keeps it from taking the request; `None` if nothing does.
+    pub why_not: Option<Why>,
+    /// Whether the request's key may not use its accounts.
+    pub is_out_of_scope: bool,
+}
+
+impl Admission {
+    /// How a subject stands; nothing is known of one that was never in the pool.
+    pub fn standing(&self, subject: Subject) -> Option<Standing> {
+        let n = self.layout.number(subject)?;
+        let usage = self.subjects.usage(n);
+        let models = self.subjects.model_cooldowns(n);
+        Some(Standing {
+            streams: usage.stream,
+            creates: usage.create,
+            cooldown: self.subjects.cooldown(n),
+            models: models.map(|(m, c)| (Arc::clone(m), *c)).collect(),
+        })
+    }
+
+    /// How every subject stands that has a number.
+    pub fn standings(&self) -> Vec<(Subject, Standing)> {
+        let subjects = self.layout.subjects.iter().zip(0u32..);
+        let standing = |(subject, n): (&Subject, u32)| {
+            let usage = self.subjects.usage(n);
+            let models = self.subjects.model_cooldowns(n);
+            let standing = Standing {
+                streams: usage.stream,
+                creates: usage.create,
+                cooldown: self.subjects.cooldown(n),
+                models: models.map(|(m, c)| (Arc::clone(m), *c)).collect(),
+            };
+            (*subject, standing)
+        };
+        subjects.map(standing).collect()
+    }
+
+    /// The breaker of every endpoint in the pool.
+    pub fn breakers(&self) -> Vec<(EndpointId, Breaker)> {
+        let endpoints = self.layout.pool.endpoints().iter().enumerate();
+        let breaker = |n| self.subjects.breaker(self.layout.breaker_at(n));
+        endpoints.map(|(n, e)| (e.id, breaker(n))).collect()
+    }
+
+    /// Every edge that serves what is asked for: first those that could take it now, in the order
+    /// in which they would be tried, then the others with what keeps them from it. Nothing is taken.
+    pub fn explain(&self, demand: &Demand) -> Vec<Explained> {
+        let view = self.view();
+        let pool = &self.layout.pool;
+        let offers = pool.offers(demand.protocol, demand.model.as_deref());
+        let mut all: Vec<(EdgeIndex, bool, Option<Why>)> = offers
+            .edges()
+            .map(|index| {
+                let is_outside = !pool.is_in_scope(pool.edge(index), demand.scope());
+                (index, is_outside, view.why_not(index, demand))
+            })
+            .collect();
+        let first = view.select(demand);
+        all.sort_by_cached_key(|(index, is_outside, why)| {
+            let can = !is_outside && why.is_none();
+            (!can, Some(*index) != first, view.rank_of(*index))
+        });
+        let explained = |(index, is_out_of_scope, why_not)| Explained {
+            edge: EdgeRef::new(Arc::clone(pool), index),
+            why_not,
+            is_out_of_scope,
+        };
+        all.into_iter().map(explained).collect()
+    }
+
+    /// What every client key holds and waits for; `None` stands for requests without a key. Whoever
+    /// does neither is not in it.
+    pub fn holdings(&self) -> HashMap<Option<KeyId>, Holding> {
+        let mut holdings: HashMap<_, Holding> = HashMap::new();
+        for row in self.leases.values().filter(|row| row.held.stream) {
+            holdings.entry(row.key).or_default().streams += 1;
+        }
+        for (key, waiting) in &self.waiting {
+            holdings.entry(*key).or_default().waiting = *waiting;
+        }
+        holdings
+    }
+
+    /// Streams held on each account of the pool that holds any, whether or not it takes new work.
+    pub fn account_streams(&self) -> HashMap<AccountId, u32> {
+        let held = self
+            .accounts()
+            .map(|(a, n)| (a.id, self.subjects.usage(n).stream));
+        held.filter(|(_, streams)| *streams > 0).collect()
+    }
+
+    /// Streams that only clients coming back may hold, over all accounts that take work.
+    pub fn stream_reserve(&self) -> u64 {
+        let active = self.accounts().filter(|(a, _)| a.state.takes_work());
+        active.map(|(a, _)| self.layout.capacity(a).1).sum()
+    }
+
+    /// (in flight, ordinary capacity) of streams over all accounts that take work; the capacity
+    /// is `None` where one of them is unlimited.
+    pub fn stream_totals(&self) -> (u64, Option<u64>) {
+        let mut in_flight = 0;
+        let mut capacity = Some(0u64);
+        for (account, n) in self.accounts().filter(|(a, _)| a.state.takes_work()) {
+            in_flight += u64::from(self.subjects.usage(n).stream);
+            let (ordinary, _) = self.layout.capacity(account);
+            capacity = capacity.filter(|_| ordinary > 0).map(|sum| sum + ordinary);
+        }
+        (in_flight, capacity)
+    }
+
+    fn accounts(&self) -> impl Iterator<Item = (&Account, u32)> {
+        let numbers = self.layout.account_numbers.iter().copied();
+        self.layout.pool.accounts().iter().zip(numbers)
+    }
+}

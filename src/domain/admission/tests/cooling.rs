@@ -1,0 +1,524 @@
+//! What cools calms exactly what is limited; after it exactly one request finds out; and whatever
+//! happens to the pool meanwhile, cooldown, slots and secret stay with their credential.
+use super::*;
+use crate::domain::{
+    cooldown::{Stage, VERDICT_MS},
+    ids::EndpointId,
+    pool::Fingerprint,
+};
+
+const LIMITED: Evidence = Evidence::Limited {
+    wait_ms: Some(20_000),
+    is_quota: false,
+};
+
+fn at(ms: u64) -> Moment {
+    NOW.plus(ms)
+}
+
+/// A request for a stream that is sent off at `ms`.
+fn send(a: &mut Admission, ms: u64) -> Result<(LeaseId, u128), Reason> {
+    let asked = Demand {
+        until: at(ms + 5_000),
+        ..demand(STREAM)
+    };
+    match a.request(at(ms), &Arc::new(asked)) {
+        Decision::Granted(g) => Ok((g.lease, g.edge.credential().id.as_u128())),
+        Decision::Refused(refusal) => Err(refusal.reason),
+        Decision::Parked(waiter) => Err(a.withdraw(waiter).unwrap().reason),
+    }
+}
+
+/// A request that meets `evidence` at `ms`, and ends.
+fn meet(a: &mut Admission, ms: u64, evidence: Evidence) -> u128 {
+    let (lease, credential) = send(a, ms).unwrap();
+    finish(a, ms + 1, lease, evidence);
+    credential
+}
+
+fn finish(a: &mut Admission, ms: u64, lease: LeaseId, evidence: Evidence) {
+    let mut effects = Effects::default();
+    a.observe(at(ms), lease, evidence, &mut effects);
+    a.release(at(ms), lease, Part::All, &mut effects);
+}
+
+fn pass_time(a: &mut Admission, ms: u64) -> Effects {
+    let mut effects = Effects::default();
+    a.handle_timeout(at(ms), &mut effects);
+    effects
+}
+
+#[test]
+fn a_limit_on_one_key_of_an_account_stops_all_three_and_one_shot_follows() {
+    let one_account = |c: &mut Contents| {
+        for credential in &mut c.credentials {
+            credential.accounts = vec![AccountId::from_u128(1)];
+        }
+    };
+    let mut a = admission(one_account, 3);
+    meet(&mut a, 0, LIMITED);
+    assert_eq!(send(&mut a, 2), Err(Reason::AccountCooling));
+    pass_time(&mut a, 20_001);
+    let (shot, _) = send(&mut a, 20_002).unwrap();
+    assert_eq!(send(&mut a, 20_003), Err(Reason::AccountCooling));
+    finish(&mut a, 20_010, shot, Evidence::Success);
+    assert!(send(&mut a, 20_011).is_ok());
+    assert!(send(&mut a, 20_012).is_ok());
+}
+
+#[test]
+fn two_accounts_are_independent_and_so_are_credentials_of_scope_credential() {
+    let mut a = admission(|_| (), 2);
+    let limited = meet(&mut a, 0, LIMITED);
+    for ms in 2..4 {
+        assert_ne!(send(&mut a, ms).unwrap().1, limited);
+    }
+    let grouped = |c: &mut Contents| {
+        c.accounts[0].quota_scope = QuotaScope::Credential;
+        c.credentials[1].accounts = vec![AccountId::from_u128(1)];
+    };
+    let mut a = admission(grouped, 2);
+    let limited = meet(&mut a, 0, LIMITED);
+    assert_ne!(send(&mut a, 2).unwrap().1, limited);
+}
+
+#[test]
+fn a_limit_on_a_credential_of_two_accounts_cools_both_and_takes_both_shots() {
+    let both = |c: &mut Contents| {
+        c.credentials[0].accounts = vec![AccountId::from_u128(1), AccountId::from_u128(2)];
+        c.credentials[1].accounts = vec![AccountId::from_u128(2)];
+    };
+    let mut a = admission(both, 2);
+    while meet(&mut a, 0, Evidence::Answered) != 1 {}
+    let (lease, _) = loop {
+        let sent = send(&mut a, 1).unwrap();
+        if sent.1 == 1 {
+            break sent;
+        }
+        finish(&mut a, 1, sent.0, Evidence::Answered);
+    };
+    finish(&mut a, 2, lease, LIMITED);
+    assert_eq!(send(&mut a, 3), Err(Reason::AccountCooling));
+    pass_time(&mut a, 20_002);
+    send(&mut a, 20_003).unwrap();
+    assert_eq!(send(&mut a, 20_004), Err(Reason::AccountCooling));
+}
+
+#[test]
+fn only_the_model_cools_where_the_provider_limits_by_model() {
+    let per_model = |c: &mut Contents| c.accounts[0].cooldown_per_model = true;
+    let mut a = admission(per_model, 1);
+    meet(&mut a, 0, LIMITED);
+    assert_eq!(send(&mut a, 2), Err(Reason::AccountCooling));
+    let other = Demand {
+        model: Some("other".into()),
+        ..demand(STREAM)
+    };
+    assert!(ask(&mut a, other).is_ok());
+}
+
+#[test]
+fn work_that_holds_no_slot_is_no_evidence() {
+    let mut a = admission(|_| (), 1);
+    let counting = Demand {
+        kinds: Kinds::NONE,
+        ..demand(STREAM)
+    };
+    let (lease, _) = ask(&mut a, counting).unwrap();
+    finish(&mut a, 1, lease, LIMITED);
+    assert!(send(&mut a, 2).is_ok());
+}
+
+#[test]
+fn a_shot_that_says_nothing_goes_to_the_next_and_a_slow_one_opens() {
+    let mut a = admission(|_| (), 1);
+    meet(&mut a, 0, LIMITED);
+    pass_time(&mut a, 20_001);
+    let (shot, _) = send(&mut a, 20_002).unwrap();
+    finish(&mut a, 20_003, shot, Evidence::Answered);
+    let (left, _) = send(&mut a, 20_004).unwrap();
+    a.release(at(20_005), left, Part::All, &mut Effects::default());
+    let (slow, _) = send(&mut a, 20_006).unwrap();
+    pass_time(&mut a, 20_006 + VERDICT_MS);
+    assert!(send(&mut a, 20_007 + VERDICT_MS).is_ok());
+    finish(&mut a, 50_000, slow, Evidence::Success);
+    assert!(send(&mut a, 50_001).is_ok());
+}
+
+#[test]
+fn who_waits_for_a_cooling_account_goes_one_by_one_when_it_is_over() {
+    let mut a = admission(|_| (), 1);
+    meet(&mut a, 0, LIMITED);
+    let asked = Arc::new(Demand {
+        until: at(60_000),
+        ..demand(STREAM)
+    });
+    for _ in 0..2 {
+        let decision = a.request(at(2), &asked);
+        assert!(matches!(decision, Decision::Parked(_)));
+    }
+    let shot = pass_time(&mut a, 20_001).settled;
+    assert_eq!((shot.len(), a.waiters()), (1, 1));
+    let lease = shot[0].answer.as_ref().unwrap().lease;
+    let mut effects = Effects::default();
+    a.observe(at(20_005), lease, Evidence::Success, &mut effects);
+    assert_eq!((effects.settled.len(), a.waiters()), (1, 0));
+}
+
+#[test]
+fn nobody_waits_for_what_comes_back_too_late() {
+    let mut a = admission(|_| (), 1);
+    meet(&mut a, 0, LIMITED);
+    let hasty = Demand {
+        until: at(19_000),
+        ..demand(STREAM)
+    };
+    let Decision::Refused(refusal) = a.request(at(2), &Arc::new(hasty)) else {
+        panic!("parked");
+    };
+    assert_eq!(refusal.reason, Reason::AccountCooling);
+    assert_eq!(refusal.free_at, Some(at(20_001)));
+}
+
+#[test]
+fn a_used_up_quota_is_said_as_such_and_not_waited_for() {
+    let mut a = admission(|_| (), 1);
+    let used_up = Evidence::Limited {
+        wait_ms: Some(3_000),
+        is_quota: true,
+    };
+    meet(&mut a, 0, used_up);
+    assert_eq!(send(&mut a, 2), Err(Reason::UsageLimitReached));
+}
+
+#[test]
+fn clearing_wakes_who_waits_and_a_restart_does_not() {
+    let mut a = admission(|_| (), 1);
+    let (lease, _) = send(&mut a, 0).unwrap();
+    let mut effects = Effects::default();
+    a.observe(at(1), lease, LIMITED, &mut effects);
+    let [
+        Note::Cooled {
+            subject,
+            model,
+            kept,
+        },
+    ] = &effects.notes[..]
+    else {
+        panic!("{:?}", effects.notes);
+    };
+    assert_eq!(
+        (*subject, model),
+        (Subject::Account(AccountId::from_u128(1)), &None)
+    );
+    let mut restarted = admission(|_| (), 1);
+    restarted.restore(at(0), *subject, None, *kept);
+    assert_eq!(send(&mut restarted, 1), Err(Reason::AccountCooling));
+    let patient = Arc::new(Demand {
+        until: at(60_000),
+        ..demand(STREAM)
+    });
+    restarted.request(at(2), &patient);
+    let mut effects = Effects::default();
+    assert!(restarted.clear_cooldown(at(3), *subject, &mut effects));
+    assert_eq!(effects.settled.len(), 1);
+    assert!(!restarted.clear_cooldown(at(3), *subject, &mut effects));
+}
+
+#[test]
+fn failures_rest_the_endpoint_and_limits_never_do() {
+    let two_endpoints = |c: &mut Contents| {
+        c.endpoints.push(sample::endpoint(2, Protocol::OpenAi));
+        c.credentials[1].endpoints = vec![EndpointId::from_u128(2)];
+    };
+    let mut a = admission(two_endpoints, 2);
+    let mut failures = 0;
+    while failures < LIMITS.breaker_threshold {
+        let (lease, credential) = send(&mut a, 0).unwrap();
+        let fails = credential == 1;
+        failures += u32::from(fails);
+        let evidence = if fails {
+            Evidence::Failed
+        } else {
+            Evidence::Success
+        };
+        finish(&mut a, 1, lease, evidence);
+    }
+    for _ in 0..2 {
+        assert_eq!(send(&mut a, 2).unwrap().1, 2);
+    }
+    pass_time(&mut a, 60_002);
+    let (shot, credential) = send(&mut a, 60_003).unwrap();
+    assert_eq!(credential, 1);
+    finish(&mut a, 60_004, shot, Evidence::Success);
+    assert_eq!(meet(&mut a, 60_005, Evidence::Answered), 1);
+    let mut a = admission(|_| (), 1);
+    let brief = Evidence::Limited {
+        wait_ms: Some(0),
+        is_quota: false,
+    };
+    for n in 0..10 {
+        meet(&mut a, n * 2_000, brief);
+        pass_time(&mut a, n * 2_000 + 1_002);
+    }
+    let standing = a.breakers();
+    assert_eq!(standing[0].1, crate::domain::breaker::Breaker::default());
+}
+
+/// A credential as the naive books know it.
+#[derive(Clone, Debug)]
+struct Known {
+    id: u128,
+    secret: Fingerprint,
+    is_out: bool,
+    streams: u32,
+    cools_until: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Edit {
+    Insert(usize),
+    Delete(usize),
+    Swap(usize, usize),
+    Rotate(usize),
+    Drain(usize),
+    Disable(usize),
+    Enable(usize),
+    Send { limited: bool },
+    Finish(usize),
+    Wait(u64),
+}
+
+fn edit() -> impl proptest::strategy::Strategy<Value = Edit> {
+    let n = || any::<usize>();
+    prop_oneof![
+        1 => n().prop_map(Edit::Insert),
+        1 => n().prop_map(Edit::Delete),
+        1 => (n(), n()).prop_map(|(a, b)| Edit::Swap(a, b)),
+        1 => n().prop_map(Edit::Rotate),
+        1 => n().prop_map(Edit::Drain),
+        1 => n().prop_map(Edit::Disable),
+        1 => n().prop_map(Edit::Enable),
+        4 => any::<bool>().prop_map(|limited| Edit::Send { limited }),
+        3 => n().prop_map(Edit::Finish),
+        2 => (1..30_000u64).prop_map(Edit::Wait),
+    ]
+}
+
+/// The pool as the operator edits it: one account of scope `credential`, so that every credential
+/// has slots and cooldown of its own.
+struct Operator {
+    machine: Admission,
+    numbers: Numbers,
+    contents: Contents,
+    known: Vec<Known>,
+    held: Vec<(LeaseId, u128, bool)>,
+    minted: u128,
+    ms: u64,
+}
+
+impl Operator {
+    fn new() -> Self {
+        let mut contents = sample::contents(3);
+        contents.accounts.truncate(1);
+        contents.accounts[0].quota_scope = QuotaScope::Credential;
+        for credential in &mut contents.credentials {
+            credential.accounts = vec![AccountId::from_u128(1)];
+        }
+        let known = contents.credentials.iter().map(|c| Known {
+            id: c.id.as_u128(),
+            secret: c.fingerprint,
+            is_out: false,
+            streams: 0,
+            cools_until: 0,
+        });
+        let known = known.collect();
+        let mut numbers = Numbers::default();
+        let layout = numbers.layout(Arc::new(Pool::new(contents.clone())), LIMITS);
+        Self {
+            machine: Admission::new(layout),
+            numbers,
+            contents,
+            known,
+            held: Vec::new(),
+            minted: 3,
+            ms: 0,
+        }
+    }
+
+    fn known(&mut self, id: u128) -> &mut Known {
+        self.known.iter_mut().find(|k| k.id == id).unwrap()
+    }
+
+    fn swap_in(&mut self) {
+        let pool = Arc::new(Pool::new(self.contents.clone()));
+        let layout = self.numbers.layout(pool, LIMITS);
+        self.machine
+            .reconfigure(at(self.ms), layout, &mut Effects::default());
+    }
+
+    fn set_state(&mut self, n: usize, state: State) {
+        let count = self.contents.credentials.len();
+        if count == 0 {
+            return;
+        }
+        let credential = &mut self.contents.credentials[n % count];
+        credential.state = state;
+        let id = credential.id.as_u128();
+        self.known(id).is_out = state != State::Active;
+        self.swap_in();
+    }
+
+    fn play(&mut self, edit: Edit) {
+        let count = self.contents.credentials.len();
+        match edit {
+            Edit::Insert(n) => {
+                self.minted += 1;
+                let credential = sample::credential(self.minted, 1, 1);
+                self.known.push(Known {
+                    id: self.minted,
+                    secret: credential.fingerprint,
+                    is_out: false,
+                    streams: 0,
+                    cools_until: 0,
+                });
+                self.contents
+                    .credentials
+                    .insert(n % (count + 1), credential);
+                self.swap_in();
+            }
+            Edit::Delete(n) if count > 0 => {
+                let gone = self.contents.credentials.remove(n % count);
+                self.known(gone.id.as_u128()).is_out = true;
+                self.swap_in();
+            }
+            Edit::Swap(a, b) if count > 0 => {
+                self.contents.credentials.swap(a % count, b % count);
+                self.swap_in();
+            }
+            Edit::Rotate(n) if count > 0 => {
+                let credential = &mut self.contents.credentials[n % count];
+                credential.fingerprint[31] ^= 0x5a;
+                let (id, secret) = (credential.id.as_u128(), credential.fingerprint);
+                self.known(id).secret = secret;
+                self.swap_in();
+            }
+            Edit::Drain(n) => self.set_state(n, State::Draining),
+            Edit::Disable(n) => self.set_state(n, State::Disabled(DisabledReason::Auth)),
+            Edit::Enable(n) => self.set_state(n, State::Active),
+            Edit::Send { limited } => self.send(limited),
+            Edit::Finish(n) if !self.held.is_empty() => {
+                let (lease, id, limited) = self.held.remove(n % self.held.len());
+                self.finish(lease, id, limited);
+            }
+            Edit::Wait(ms) => {
+                self.ms += ms;
+                pass_time(&mut self.machine, self.ms);
+            }
+            _ => (),
+        }
+    }
+
+    fn send(&mut self, limited: bool) {
+        let decision = self.machine.request(at(self.ms), &Arc::new(demand(STREAM)));
+        let grant = match decision {
+            Decision::Granted(grant) => grant,
+            Decision::Parked(waiter) => {
+                self.machine.withdraw(waiter);
+                return;
+            }
+            Decision::Refused(_) => return,
+        };
+        let (id, ms) = (grant.edge.credential().id.as_u128(), self.ms);
+        let secret = grant.edge.credential().fingerprint;
+        let known = self.known(id);
+        assert!(!known.is_out, "something that takes no work was selected");
+        assert!(known.cools_until <= ms, "something that cools was selected");
+        assert_eq!(known.secret, secret, "an id has another's secret");
+        known.streams += 1;
+        self.held.push((grant.lease, id, limited));
+    }
+
+    fn finish(&mut self, lease: LeaseId, id: u128, limited: bool) {
+        let evidence = if limited { LIMITED } else { Evidence::Answered };
+        finish(&mut self.machine, self.ms, lease, evidence);
+        let ms = self.ms;
+        let known = self.known(id);
+        known.streams -= 1;
+        if limited {
+            known.cools_until = known.cools_until.max(ms + 20_000);
+        }
+    }
+
+    fn check(&self) {
+        for known in &self.known {
+            let subject = Subject::Credential(CredentialId::from_u128(known.id));
+            let standing = self.machine.standing(subject).unwrap();
+            assert_eq!(
+                standing.streams, known.streams,
+                "slots moved to another credential"
+            );
+            if known.cools_until > self.ms {
+                let Stage::Cooling(until) = standing.cooldown.stage() else {
+                    panic!("a cooldown was lost or moved: {known:?} {standing:?}");
+                };
+                assert!(until >= at(known.cools_until), "an end moved earlier");
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_to_the_list_everything_stays_with_its_id(
+        edits in proptest::collection::vec(edit(), 1..120)
+    ) {
+        let mut operator = Operator::new();
+        for edit in edits {
+            operator.play(edit);
+            operator.check();
+        }
+    }
+
+    #[test]
+    fn at_most_one_shot_is_out_whatever_the_interleaving(
+        steps in proptest::collection::vec((0..5u8, any::<usize>(), 1..25_000u64), 1..150)
+    ) {
+        let mut a = admission(|c| c.accounts[0].stream_limit = Some(0), 1);
+        let account = Subject::Account(AccountId::from_u128(1));
+        let (mut ms, mut out): (u64, Vec<LeaseId>) = (0, Vec::new());
+        // Leases granted since the cooldown began, that have no verdict yet.
+        let mut shots: Vec<LeaseId> = Vec::new();
+        for (step, n, wait) in steps {
+            let before = a.standing(account).unwrap().cooldown.stage();
+            match step {
+                0 | 1 => {
+                    if let Ok((lease, _)) = send(&mut a, ms) {
+                        out.push(lease);
+                        if before != Stage::Open {
+                            prop_assert_eq!(before, Stage::Due);
+                            shots.push(lease);
+                        }
+                    }
+                }
+                2 | 3 if !out.is_empty() => {
+                    let lease = out.remove(n % out.len());
+                    let evidence = [LIMITED, Evidence::Success, Evidence::Answered, Evidence::Failed];
+                    finish(&mut a, ms, lease, evidence[n % if step == 2 { 1 } else { 4 }]);
+                    shots.retain(|s| *s != lease);
+                }
+                _ => {
+                    ms += wait;
+                    pass_time(&mut a, ms);
+                    pass_time(&mut a, ms);
+                }
+            }
+            match a.standing(account).unwrap().cooldown.stage() {
+                Stage::Probing(_) => prop_assert!(!shots.is_empty()),
+                // A later verdict, or time, has made the earlier shots ordinary requests.
+                Stage::Open | Stage::Cooling(_) | Stage::Due => shots.clear(),
+            }
+            prop_assert!(shots.len() <= 1, "two shots are out");
+        }
+    }
+}

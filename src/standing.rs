@@ -1,0 +1,296 @@
+//! Keeps what upstream's answers do to the pool: cooldowns outlive the process, refused credentials
+//! and unpaid accounts are disabled, and refused credentials are tested again by themselves.
+//!
+//! Invariants: whoever reports something never waits; what is reported is kept in the order of its
+//! coming, and nothing of it is lost while the process runs, since a later report of the same thing
+//! replaces the earlier. A test enables only what upstream's refusal has disabled.
+use crate::{
+    clock::{Instant, unix_millis},
+    domain::{
+        admission::{Note, Subject},
+        cooldown::Kept,
+        ids::{AccountId, CredentialId},
+        pool::{Credential, DisabledReason, Pool, State},
+        protocol::Protocol,
+        retest,
+    },
+    engine::probe::{Target, Verdict, probe},
+    ports::{PoolWatch, Upstream},
+    reload::Reload,
+    store::{Store, StoreError, standing::Change},
+    telemetry::metrics::Metrics,
+};
+use futures_util::StreamExt as _;
+use std::{
+    collections::{BTreeSet, HashMap},
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::sync::Notify;
+
+/// How many credentials are tested at once.
+const TESTS_AT_ONCE: usize = 8;
+
+/// How long to wait before what the disk refused is tried again.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether a test is due.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// What is to be kept; cheap to clone.
+#[derive(Clone)]
+pub struct Keeper(Arc<Shared>);
+
+struct Shared {
+    metrics: Metrics,
+    pending: Mutex<Pending>,
+    is_pending: Notify,
+}
+
+/// What cools: a subject, or one model of it.
+type Cools = (Subject, Option<Arc<str>>);
+
+/// What is left of a cooldown, if anything, and when that was reported, in milliseconds since 1970.
+type Reported = (Option<Kept>, i64);
+
+/// What is not on the disk yet. Bounded by the pool, since each thing is here once.
+#[derive(Default)]
+struct Pending {
+    cooldowns: HashMap<Cools, Reported>,
+    refused: BTreeSet<CredentialId>,
+    unpaid: BTreeSet<AccountId>,
+}
+
+impl PoolWatch for Keeper {
+    fn noted(&self, note: &Note) {
+        match note {
+            Note::Cooled {
+                subject,
+                model,
+                kept,
+            } => {
+                self.0.metrics.cooled();
+                tracing::warn!(
+                    subject = %Shown(*subject),
+                    model = model.as_deref(),
+                    seconds = kept.ends_in_ms.div_ceil(1000),
+                    "upstream asks to wait: cools"
+                );
+                self.cooldown(*subject, model.clone(), Some(*kept));
+            }
+            Note::Opened { subject, model } => {
+                tracing::info!(subject = %Shown(*subject), model = model.as_deref(), "cools no more");
+                self.cooldown(*subject, model.clone(), None);
+            }
+            Note::Probed { outcome } => self.0.metrics.probed(outcome.name()),
+            Note::Tripped(endpoint) => {
+                tracing::warn!(%endpoint, "too many failures in a row: the endpoint rests");
+            }
+            Note::Closed(endpoint) => tracing::info!(%endpoint, "the endpoint is back"),
+        }
+    }
+
+    fn credential_refused(&self, credential: CredentialId) {
+        self.lock().refused.insert(credential);
+        self.0.is_pending.notify_one();
+    }
+
+    fn billing_refused(&self, accounts: &[AccountId]) {
+        self.lock().unpaid.extend(accounts);
+        self.0.is_pending.notify_one();
+    }
+}
+
+impl Keeper {
+    /// Nothing to keep yet.
+    pub fn new(metrics: Metrics) -> Self {
+        Self(Arc::new(Shared {
+            metrics,
+            pending: Mutex::default(),
+            is_pending: Notify::new(),
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.0
+            .pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cooldown(&self, subject: Subject, model: Option<Arc<str>>, kept: Option<Kept>) {
+        let change = (kept, unix_millis());
+        self.lock().cooldowns.insert((subject, model), change);
+        self.0.is_pending.notify_one();
+    }
+
+    /// Writes down what is reported, for ever.
+    pub async fn keep(self, store: Store, reload: Reload) {
+        loop {
+            self.0.is_pending.notified().await;
+            while let Err(error) = self.write(&store, &reload).await {
+                tracing::error!(%error, "what upstream said of the pool could not be kept; it is tried again");
+                tokio::time::sleep(TRY_AGAIN_AFTER).await;
+            }
+        }
+    }
+
+    /// Writes down what has been reported by now; on an error it stays reported.
+    pub async fn write(&self, store: &Store, reload: &Reload) -> Result<(), StoreError> {
+        let taken = mem::take(&mut *self.lock());
+        let written = write(&taken, store, reload).await;
+        if written.is_err() {
+            self.lock().put_back(taken);
+        }
+        written
+    }
+}
+
+impl Pending {
+    /// What was reported meanwhile is newer.
+    fn put_back(&mut self, taken: Self) {
+        for (subject, change) in taken.cooldowns {
+            self.cooldowns.entry(subject).or_insert(change);
+        }
+        self.refused.extend(taken.refused);
+        self.unpaid.extend(taken.unpaid);
+    }
+}
+
+async fn write(taken: &Pending, store: &Store, reload: &Reload) -> Result<(), StoreError> {
+    let now_ms = unix_millis();
+    // Spans were right when they were reported.
+    let change = |((subject, model), (kept, at)): (&Cools, &Reported)| {
+        let gone = u64::try_from(now_ms - at).unwrap_or(0);
+        let kept = kept.map(|kept| Kept {
+            ends_in_ms: kept.ends_in_ms.saturating_sub(gone),
+            told_in_ms: kept.told_in_ms.map(|ms| ms.saturating_sub(gone)),
+            ..kept
+        });
+        (*subject, model.clone(), kept)
+    };
+    let changes: Vec<Change> = taken.cooldowns.iter().map(change).collect();
+    if !changes.is_empty() {
+        store.keep_cooldowns(now_ms, changes).await?;
+    }
+    let refused = taken
+        .refused
+        .iter()
+        .map(|id| (Subject::Credential(*id), DisabledReason::Auth));
+    let unpaid = taken
+        .unpaid
+        .iter()
+        .map(|id| (Subject::Account(*id), DisabledReason::Billing));
+    let mut has_changed = false;
+    for (subject, reason) in refused.chain(unpaid) {
+        if store.disable(subject, reason).await? {
+            has_changed = true;
+            tracing::warn!(subject = %Shown(subject), reason = reason.name(), "disabled: upstream refuses it");
+        }
+    }
+    if has_changed {
+        reload.now().await?;
+    }
+    Ok(())
+}
+
+struct Shown(Subject);
+
+impl std::fmt::Display for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Subject::Account(id) => id.fmt(f),
+            Subject::Credential(id) => id.fmt(f),
+        }
+    }
+}
+
+/// When each refused credential is tested next.
+#[derive(Default)]
+struct Schedule(HashMap<CredentialId, (u32, Instant)>);
+
+impl Schedule {
+    /// Follows the pool, and gives those that are due. Each is counted as tested.
+    fn due(&mut self, pool: &Pool, now: Instant) -> Vec<CredentialId> {
+        let refused = pool.credentials().iter().filter(|c| is_refused(c));
+        let refused: BTreeSet<CredentialId> = refused.map(|c| c.id).collect();
+        self.0.retain(|id, _| refused.contains(id));
+        let after = |done| now + Duration::from_millis(retest::wait_ms(done));
+        let mut due = Vec::new();
+        for id in refused {
+            let (done, at) = self.0.entry(id).or_insert_with(|| (0, after(0)));
+            if *at <= now {
+                *done += 1;
+                *at = after(*done);
+                due.push(id);
+            }
+        }
+        due
+    }
+}
+
+fn is_refused(credential: &Credential) -> bool {
+    credential.state == State::Disabled(DisabledReason::Auth)
+}
+
+/// Tests refused credentials when they are due, for ever.
+pub async fn retest(store: Store, reload: Reload, upstream: Arc<dyn Upstream>) {
+    let mut schedule = Schedule::default();
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let pool = Arc::clone(&reload.configuration().pool());
+        let due = schedule.due(&pool, Instant::now());
+        let tests = due.into_iter().map(|id| works(&pool, id, &*upstream));
+        let tested: Vec<(CredentialId, bool)> = futures_util::stream::iter(tests)
+            .buffer_unordered(TESTS_AT_ONCE)
+            .collect()
+            .await;
+        for (id, _) in tested.into_iter().filter(|(_, works)| *works) {
+            if let Err(error) = enable(&store, &reload, id).await {
+                tracing::error!(%error, credential = %id, "a credential that works again could not be enabled");
+            }
+        }
+    }
+}
+
+async fn enable(store: &Store, reload: &Reload, id: CredentialId) -> Result<(), StoreError> {
+    let subject = Subject::Credential(id);
+    if store.enable(subject, DisabledReason::Auth).await? {
+        tracing::info!(credential = %id, "enabled: upstream accepts it again");
+        reload.now().await?;
+    }
+    Ok(())
+}
+
+/// Whether upstream accepts a credential, by a call that costs nothing. Where the protocol has none
+/// it is not known to.
+async fn works(pool: &Pool, id: CredentialId, upstream: &dyn Upstream) -> (CredentialId, bool) {
+    for edge in pool.edges_of(id) {
+        let edge = pool.edge(edge);
+        let endpoint = pool.endpoint(edge);
+        let free = endpoint.protocols.iter().find(|p| has_free_call(**p));
+        let Some(protocol) = free.copied() else {
+            continue;
+        };
+        let target = Target {
+            base_url: &endpoint.base_url,
+            protocol,
+            secret: &pool.credential(edge).secret,
+        };
+        let probed = probe(upstream, target).await;
+        return (id, probed.verdict == Verdict::Works);
+    }
+    (id, false)
+}
+
+/// Whether there is a list of models to ask for.
+const fn has_free_call(protocol: Protocol) -> bool {
+    match protocol {
+        Protocol::OpenAi | Protocol::Anthropic | Protocol::Gemini => true,
+        Protocol::OpenAiVideos | Protocol::FalQueue => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
