@@ -10,6 +10,7 @@
 //! Invariants: no cap is exceeded by a grant; nothing that cools, rests or is out of service is
 //! granted, but for the single shot; after every event no parked request could be admitted, so
 //! that a newcomer which finds room overtakes nobody; the counts equal the leases.
+mod blocked;
 pub mod demand;
 mod evidence;
 mod explain;
@@ -18,6 +19,7 @@ mod order;
 mod selection;
 mod strategy;
 mod subjects;
+mod time;
 
 pub use self::{
     demand::{Demand, Kinds, Owner, Refusal, Tried},
@@ -28,12 +30,7 @@ pub use self::{
     strategy::Strategy,
 };
 
-use self::{
-    layout::Gates,
-    order::Order,
-    selection::{Blocked, View},
-    subjects::Subjects,
-};
+use self::{blocked::Blocked, layout::Gates, order::Order, selection::View, subjects::Subjects};
 use super::{ids::KeyId, moment::Moment, pool::EdgeRef, reason::Reason};
 use std::{
     collections::{BTreeMap, HashMap},

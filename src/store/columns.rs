@@ -62,17 +62,29 @@ pub(super) fn catalog_column(catalog: &Catalog) -> Option<String> {
     Some(Value::from(rows).to_string())
 }
 
-pub(super) fn catalog_from(
-    table: &'static str,
-    column: Option<&str>,
-) -> Result<Catalog, StoreError> {
-    let Some(text) = column else { return Ok(None) };
-    let rows: Vec<(String, Option<String>)> = from_json(table, text)?;
-    let row = |(model, upstream_model): (String, Option<String>)| ModelRow {
-        model: model.into(),
-        upstream_model: upstream_model.map(Into::into),
-    };
-    Ok(Some(rows.into_iter().map(row).collect()))
+/// Catalogs as they are read: large pools repeat the same one for each credential, and share it.
+#[derive(Default)]
+pub(super) struct Catalogs(HashMap<Box<str>, Arc<[ModelRow]>>);
+
+impl Catalogs {
+    pub(super) fn read(
+        &mut self,
+        table: &'static str,
+        column: Option<&str>,
+    ) -> Result<Catalog, StoreError> {
+        let Some(text) = column else { return Ok(None) };
+        if let Some(known) = self.0.get(text) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let rows: Vec<(String, Option<String>)> = from_json(table, text)?;
+        let row = |(model, upstream_model): (String, Option<String>)| ModelRow {
+            model: model.into(),
+            upstream_model: upstream_model.map(Into::into),
+        };
+        let rows: Arc<[ModelRow]> = rows.into_iter().map(row).collect();
+        self.0.insert(text.into(), Arc::clone(&rows));
+        Ok(Some(rows))
+    }
 }
 
 /// A header's name and value.

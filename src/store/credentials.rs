@@ -3,7 +3,7 @@
 use super::{
     Store, accounts,
     columns::{
-        Bits, Links, catalog_column, catalog_from, check_name, check_secret, check_there, exists,
+        Bits, Catalogs, Links, catalog_column, check_name, check_secret, check_there, exists,
         state_columns, state_from,
     },
     error::StoreError,
@@ -50,8 +50,9 @@ pub(super) fn select(
     )?;
     let mut rows = statement.query(params![bits.map(Bits)])?;
     let mut found = Vec::new();
+    let mut catalogs = Catalogs::default();
     while let Some(row) = rows.next()? {
-        found.push(from_row(row, &mut accounts, &mut endpoints)?);
+        found.push(from_row(row, &mut accounts, &mut endpoints, &mut catalogs)?);
     }
     Ok(found)
 }
@@ -60,10 +61,14 @@ fn from_row(
     row: &Row<'_>,
     accounts: &mut HashMap<u128, Vec<u128>>,
     endpoints: &mut HashMap<u128, Vec<u128>>,
+    catalogs: &mut Catalogs,
 ) -> Result<Credential, StoreError> {
     let Bits(id) = row.get(0)?;
+    let models = row
+        .get_ref(5)?
+        .as_str_or_null()
+        .map_err(rusqlite::Error::from)?;
     let secret: String = row.get(3)?;
-    let models: Option<String> = row.get(5)?;
     let (state, reason): (String, Option<String>) = (row.get(9)?, row.get(10)?);
     let origin: String = row.get(11)?;
     let accounts = accounts.remove(&id).unwrap_or_default();
@@ -81,7 +86,7 @@ fn from_row(
         })?,
         accounts: accounts.into_iter().map(AccountId::from_u128).collect(),
         endpoints: endpoints.into_iter().map(EndpointId::from_u128).collect(),
-        models: catalog_from(TABLE, models.as_deref())?,
+        models: catalogs.read(TABLE, models)?,
         stream_limit: row.get(6)?,
         create_limit: row.get(7)?,
         job_limit: row.get(8)?,

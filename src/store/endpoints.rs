@@ -2,7 +2,7 @@
 use super::{
     Store,
     columns::{
-        Bits, catalog_column, catalog_from, check_name, exists, pairs_column, pairs_from,
+        Bits, Catalogs, catalog_column, check_name, exists, pairs_column, pairs_from,
         state_columns, state_from,
     },
     error::StoreError,
@@ -75,7 +75,7 @@ fn from_row(
         base_url: BaseUrl::parse(&base_url)
             .map_err(|e| StoreError::inconsistent(TABLE, format!("base URL {e}")))?,
         protocols: protocols.remove(&id).unwrap_or_default(),
-        models: catalog_from(TABLE, models.as_deref())?,
+        models: Catalogs::default().read(TABLE, models.as_deref())?,
         headers: pairs_from(TABLE, &headers)?,
         state: state_from(TABLE, &state, reason.as_deref())?,
     })

@@ -1,0 +1,165 @@
+//! Why nothing can take a request now, and whether waiting could help.
+use super::{
+    Demand, Owner, Refusal,
+    selection::{View, Why},
+    subjects::Full,
+};
+use crate::domain::{
+    moment::Moment,
+    pool::{EdgeIndex, State},
+    reason::Reason,
+};
+
+/// Why no edge could be chosen.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Blocked {
+    /// Something is full or cools; room may come.
+    ForNow(Refusal),
+    /// Nothing that could come in time would help.
+    ForGood(Refusal),
+}
+
+impl View<'_> {
+    /// Why nothing can take the request now.
+    pub(super) fn blocked(self, demand: &Demand) -> Blocked {
+        let pool = &self.layout.pool;
+        let offers = pool.offers(demand.protocol, demand.model.as_deref());
+        let mut seen = Seen::default();
+        match demand.owner {
+            Owner::Unknown if !self.has_one_account(demand) => {
+                return Blocked::ForGood(Refusal::bare(Reason::OwnerUnknown));
+            }
+            Owner::Bound(credential) => {
+                for edge in pool.edges_of(credential) {
+                    if self.offered(offers, edge) {
+                        self.look(edge, demand, &mut seen);
+                    }
+                }
+            }
+            Owner::Unknown | Owner::Nobody => {
+                for edge in offers.edges() {
+                    self.look(edge, demand, &mut seen);
+                }
+            }
+        }
+        seen.blocked(demand)
+    }
+
+    fn look(self, index: EdgeIndex, demand: &Demand, seen: &mut Seen) {
+        let pool = &self.layout.pool;
+        if !pool.is_in_scope(pool.edge(index), demand.scope()) {
+            return;
+        }
+        seen.in_scope += 1;
+        match self.why_not(index, demand) {
+            // It could be taken: only a caller that has not tried gets here.
+            None | Some(Why::Tried) => (),
+            Some(Why::OutOfService(State::Disabled(_))) => seen.disabled += 1,
+            Some(Why::OutOfService(_)) => seen.draining += 1,
+            Some(Why::Resting { free_at }) => {
+                seen.resting += 1;
+                seen.rests_until = Some(earliest(seen.rests_until, free_at));
+            }
+            Some(Why::Cooling { free_at, is_quota }) => {
+                seen.cooling += 1;
+                seen.is_quota_alone &= is_quota;
+                seen.cools_until = Some(earliest(seen.cools_until, free_at));
+            }
+            Some(Why::Full {
+                reason,
+                limit,
+                used,
+            }) => {
+                seen.full.get_or_insert((reason, limit, used));
+            }
+        }
+    }
+}
+
+fn earliest(known: Option<Moment>, new: Moment) -> Moment {
+    known.map_or(new, |k| k.min(new))
+}
+
+/// What was seen of the candidates that could not be chosen.
+#[derive(Debug)]
+struct Seen {
+    in_scope: u32,
+    disabled: u32,
+    draining: u32,
+    resting: u32,
+    cooling: u32,
+    rests_until: Option<Moment>,
+    cools_until: Option<Moment>,
+    is_quota_alone: bool,
+    full: Option<Full>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self {
+            in_scope: 0,
+            disabled: 0,
+            draining: 0,
+            resting: 0,
+            cooling: 0,
+            rests_until: None,
+            cools_until: None,
+            is_quota_alone: true,
+            full: None,
+        }
+    }
+}
+
+impl Seen {
+    fn refusal(&self, reason: Reason) -> Refusal {
+        Refusal {
+            candidates: self.in_scope,
+            disabled: self.disabled,
+            draining: self.draining,
+            resting: self.resting,
+            cooling: self.cooling,
+            ..Refusal::bare(reason)
+        }
+    }
+
+    fn blocked(&self, demand: &Demand) -> Blocked {
+        let is_owned = matches!(demand.owner, Owner::Bound(_));
+        if let Some((reason, cap, used)) = self.full {
+            let reason = if is_owned {
+                Reason::OwnerSaturated
+            } else {
+                reason
+            };
+            return Blocked::ForNow(Refusal {
+                limit: Some((cap as usize, used as usize)),
+                ..self.refusal(reason)
+            });
+        }
+        if let Some(free_at) = self.cools_until {
+            let reason = if self.is_quota_alone {
+                Reason::UsageLimitReached
+            } else {
+                Reason::AccountCooling
+            };
+            let refusal = Refusal {
+                free_at: Some(free_at),
+                ..self.refusal(reason)
+            };
+            let is_in_time = free_at <= demand.until;
+            return if is_in_time && !self.is_quota_alone {
+                Blocked::ForNow(refusal)
+            } else {
+                Blocked::ForGood(refusal)
+            };
+        }
+        let reason = match (&demand.model, self.in_scope) {
+            _ if is_owned => Reason::OwnerUnavailable,
+            (Some(_), 0) => Reason::ModelNotFound,
+            _ => Reason::NoServiceableAccount,
+        };
+        Blocked::ForGood(Refusal {
+            free_at: self.rests_until,
+            ..self.refusal(reason)
+        })
+    }
+}
