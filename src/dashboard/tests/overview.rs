@@ -123,7 +123,8 @@ async fn an_account_that_stands_aside_is_listed_with_its_state() {
     let bench = with_a_key().await;
     let id = bench.state.reload().configuration().pool().accounts()[0].id;
     let drained = bench.post(&format!("/pool/accounts/{id}/drain"), "").await;
-    assert_eq!(drained.location(), "/pool");
+    let place = format!("/pool?done=drained&at=accounts/{id}");
+    assert_eq!(drained.location(), place);
     let pool = Arc::clone(&bench.state.reload().configuration().pool());
     assert_eq!(pool.accounts()[0].state, Standing::Draining);
     let page = bench.get("/").await;
