@@ -19,13 +19,22 @@ pub(crate) const THEMES: [&str; 2] = ["light", "dark"];
 const REQUESTS: usize = 6;
 
 /// What is done on a page before it is looked at.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum First {
     Nothing,
     /// Its form is sent as it is, past the browser's own checks.
     Send,
-    /// The key's name is typed and its form is sent.
-    MakeKey,
+    /// A text is typed into that field, its form is sent, and that comes.
+    Type {
+        field: &'static str,
+        text: String,
+        then: &'static str,
+    },
+    /// That is pressed, and that comes.
+    Press {
+        button: &'static str,
+        then: &'static str,
+    },
     /// Everything that folds is unfolded.
     Unfold,
 }
@@ -39,15 +48,21 @@ pub(crate) struct Visit {
     pub(crate) status: u16,
 }
 
-/// Looks at a page in that theme, wide and narrow. Gives what is wrong.
+/// Looks at a page in that theme, wide and narrow: in the first theme it comes on a desktop, in the
+/// other one on a phone. Gives what is wrong.
 pub(crate) async fn faults(stage: &Stage, visit: &Visit, theme: &str) -> Vec<String> {
     let browser = &stage.browser;
     let language = stage.language;
+    let mut sizes = SIZES;
+    if theme != THEMES[0] {
+        sizes.reverse();
+    }
+    browser.resize(sizes[0]).await;
     let mut found = load(stage, visit, theme).await;
     let document = format!("html[lang='{language}'][data-theme='{theme}']");
     browser.find(&document).await;
     browser.script(AXE).await;
-    for size in SIZES {
+    for size in sizes {
         browser.resize(size).await;
         if matches!(visit.first, First::Unfold) {
             browser.script(UNFOLD).await;
@@ -77,22 +92,26 @@ async fn check(browser: &Browser, width: u32, only_colours: bool) -> Vec<String>
 /// Opens the page. Gives what is wrong with the way it came.
 async fn load(stage: &Stage, visit: &Visit, theme: &str) -> Vec<String> {
     let browser = &stage.browser;
-    browser.resize(SIZES[0]).await;
     let cookie = json!({"name": "fairlane_theme", "value": theme, "url": stage.address("/")});
     browser.devtools("Network.setCookie", cookie).await;
     browser.log("performance").await;
     browser.log("browser").await;
     stage.open(&visit.path).await;
-    match visit.first {
+    match &visit.first {
         First::Nothing | First::Unfold => (),
         First::Send => {
             browser.script(SEND).await;
             browser.find("[role='alert'] li").await;
         }
-        First::MakeKey => {
-            browser.fill("#name", &format!("made in {theme}")).await;
-            browser.press("main form .is-primary").await;
-            browser.find("#secret").await;
+        First::Type { field, text, then } => {
+            browser.fill(field, text).await;
+            let send = format!("form:has({field}) .actions .is-primary");
+            browser.press(&send).await;
+            browser.find(then).await;
+        }
+        First::Press { button, then } => {
+            browser.press(button).await;
+            browser.find(then).await;
         }
     }
     let events = browser.log("performance").await;
@@ -120,8 +139,11 @@ fn traffic(stage: &Stage, visit: &Visit, events: &[Value]) -> Vec<String> {
         chosen.map(|message| &message["params"])
     };
     let home = stage.address("/");
+    // What a browser draws on a field of its own is "asked for" inside of it.
+    let is_inside = |request: &&Value| request["url"].as_str().unwrap().starts_with("data:");
     let asked: Vec<&Value> = of("Network.requestWillBeSent")
         .map(|sent| &sent["request"])
+        .filter(|request| !is_inside(request))
         .collect();
     let mut faults: Vec<String> = asked
         .iter()

@@ -124,8 +124,13 @@ impl Browser {
 
     /// Waits for an element.
     pub(crate) async fn find(&self, css: &str) -> Element {
-        let look = async || self.client.find(Locator::Css(css)).await.ok();
-        self.until(css, look).await
+        self.found(Locator::Css(css)).await
+    }
+
+    /// Waits for an element, however it is told from others.
+    pub(crate) async fn found(&self, by: Locator<'_>) -> Element {
+        let look = async || self.client.find(by).await.ok();
+        self.until(&format!("{by:?}"), look).await
     }
 
     /// Waits for an element whose text has `part` in it, and gives the text.

@@ -16,6 +16,9 @@ const SECOND_SECRET: &str = "sk-browser-second-0123456789";
 /// The secret that takes the place of the first.
 const ROTATED_SECRET: &str = "sk-browser-rotated-0123456789";
 
+/// The key that is made on the Keys page.
+const KEY_NAME: &str = "second-key";
+
 #[test]
 fn an_operator_is_served_in_english() {
     check("en", Script::On);
@@ -55,7 +58,7 @@ fn check(language: &'static str, script: Script) {
             set_up(stage).await;
             leave_and_come_back(stage).await;
             extend_the_pool(stage).await;
-            make_another_key(stage).await;
+            keep_a_key(stage).await;
             change_a_setting(stage).await;
         },
     );
@@ -97,6 +100,7 @@ async fn save_an_account(stage: &Stage) {
     browser.fill("#base_url", &base_url).await;
     if stage.script == Script::On {
         browser.text("#called code", &base_url).await;
+        what_is_called_follows_the_protocol(stage).await;
     }
     browser.fill("#secret", FIRST_SECRET).await;
     browser.press("#account [value='test']").await;
@@ -111,6 +115,18 @@ async fn save_an_account(stage: &Stage) {
     }
     browser.press("#account [value='save']").await;
     browser.at("/setup/key").await;
+}
+
+/// Another protocol is called elsewhere, also if nothing is typed any more.
+async fn what_is_called_follows_the_protocol(stage: &Stage) {
+    let browser = &stage.browser;
+    browser.press("#protocol [value='gemini']").await;
+    browser.text("#called code", "/v1beta").await;
+    browser.press("#protocol [value='openai']").await;
+    let base_url = stage.provider.sim.base_url();
+    browser
+        .text("#called code", &format!("{base_url}/v1/"))
+        .await;
 }
 
 /// The first key; gives its secret.
@@ -168,9 +184,10 @@ async fn extend_the_pool(stage: &Stage) {
     let browser = &stage.browser;
     add(stage, "endpoints", "second-endpoint", async || {
         let base_url = stage.provider.sim.base_url();
-        choose(stage, "protocols", "openai").await;
         browser.fill("#base_url", &base_url).await;
+        choose(stage, "protocols", "openai").await;
         if stage.script == Script::On {
+            // It was typed before there was a protocol to call it by.
             browser.text("#called code", &base_url).await;
         }
     })
@@ -223,14 +240,67 @@ async fn rotate_the_first_credential(stage: &Stage) {
     browser.at("/pool").await;
 }
 
-/// A second key; its requests are carried by what the pool has now.
-async fn make_another_key(stage: &Stage) {
+/// A key's whole life: made, shown once, used, rotated, revoked.
+async fn keep_a_key(stage: &Stage) {
     let browser = &stage.browser;
-    stage.open("/setup/key").await;
-    browser.fill("#name", "second-key").await;
-    browser.press("form[action='/setup/key'] .is-primary").await;
-    let secret = browser.text("#secret", "fl-").await;
-    let (status, answer) = stage.instance.chat(&secret);
+    browser.press(".rail-menu a[href='/keys']").await;
+    browser.at("/keys").await;
+    browser.press("a[href='/keys/new']").await;
+    browser.fill("#name", KEY_NAME).await;
+    browser.press("form[action='/keys/new'] .is-primary").await;
+    stage.says("h1", "keys-made-title").await;
+    let first = browser.text("#secret", "fl-").await;
+    is_carried_by_the_new_pool(stage, &first);
+    let path = key_row(stage).await;
+    let page = browser.client.source().await.unwrap();
+    assert!(!page.contains(&first), "a secret was shown twice");
+
+    stage.open(&format!("{path}/rotate")).await;
+    stage.says("form.confirm", "keys-rotate-effect").await;
+    browser.press("form.confirm .is-danger").await;
+    stage.says("h1", "keys-rotated-title").await;
+    let second = browser.text("#secret", "fl-").await;
+    assert_eq!(stage.instance.chat(&first).0, 401);
+    is_carried_by_the_new_pool(stage, &second);
+    revoke(stage, &path).await;
+    assert_eq!(stage.instance.chat(&second).0, 401);
+}
+
+/// Opens the list. Gives the address of the key's own page.
+async fn key_row(stage: &Stage) -> String {
+    let browser = &stage.browser;
+    browser.press(".actions a[href='/keys']").await;
+    browser.at("/keys").await;
+    let link = format!("//tbody//th/a[normalize-space()='{KEY_NAME}']");
+    let link = browser.found(Locator::XPath(&link)).await;
+    link.attr("href").await.unwrap().unwrap()
+}
+
+/// Takes a key away that was used today: its name must be typed.
+async fn revoke(stage: &Stage, path: &str) {
+    let browser = &stage.browser;
+    // The request is in the log within a moment.
+    let asks_its_name = async || {
+        stage.open(&format!("{path}/revoke")).await;
+        let field = Locator::Css("form.confirm #name");
+        browser.client.find(field).await.ok()
+    };
+    browser
+        .until("the question for its name", asks_its_name)
+        .await;
+    browser.fill("form.confirm #name", KEY_NAME).await;
+    browser.press("form.confirm .is-danger").await;
+    browser.at("/keys").await;
+    browser.find("main [role='status'] .is-ok").await;
+    let rows = browser.client.find_all(Locator::Css("tbody th")).await;
+    for row in rows.unwrap() {
+        assert_ne!(row.text().await.unwrap(), KEY_NAME);
+    }
+}
+
+/// Requests are carried by what the pool has now.
+fn is_carried_by_the_new_pool(stage: &Stage, secret: &str) {
+    let (status, answer) = stage.instance.chat(secret);
     assert_eq!(status, 200, "{answer}");
     let log = stage.provider.sim.log();
     let chat = log.iter().rfind(|r| r.target.contains("chat/completions"));
@@ -250,7 +320,9 @@ async fn change_a_setting(stage: &Stage) {
     browser.fill(&field, "12").await;
     let save = format!("form:has({field}) .actions .is-primary");
     browser.press(&save).await;
-    browser.at("/settings").await;
+    stage.says("h1", "review-title").await;
+    browser.text(".change-to", "12").await;
+    browser.press("[name='confirmed']").await;
     stage.says("main [role='status']", "settings-saved").await;
     assert_eq!(value(stage, &field).await, json!("12"));
     browser

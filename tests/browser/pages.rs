@@ -50,8 +50,9 @@ fn check(language: &'static str, theme: &str) {
         leave_traces(stage);
         let mut visits = in_the_navigation(stage).await;
         visits.extend(in_the_pool(stage).await);
+        visits.extend(of_keys(stage).await);
         visits.extend(in_the_log(stage).await);
-        visits.extend(elsewhere());
+        visits.extend(elsewhere(theme));
         found.extend(look(stage, theme, &visits).await);
         assert!(found.is_empty(), "{}", found.join("\n"));
     });
@@ -81,6 +82,12 @@ fn refused(path: &str) -> Visit {
     visit(path, First::Send, 422)
 }
 
+/// A text is typed into a field, and its form is sent.
+fn types(path: &str, field: &'static str, text: &str, then: &'static str) -> Visit {
+    let text = text.to_owned();
+    visit(path, First::Type { field, text, then }, 200)
+}
+
 fn before_a_password() -> Vec<Visit> {
     vec![open("/setup/password"), refused("/setup/password")]
 }
@@ -93,7 +100,7 @@ fn before_a_session() -> Vec<Visit> {
     ]
 }
 
-fn elsewhere() -> Vec<Visit> {
+fn elsewhere(theme: &str) -> Vec<Visit> {
     vec![
         visit("/", First::Unfold, 200),
         open("/setup/account"),
@@ -102,7 +109,13 @@ fn elsewhere() -> Vec<Visit> {
         refused("/setup/account?preset=custom"),
         open("/setup/key"),
         refused("/setup/key"),
-        visit("/setup/key", First::MakeKey, 200),
+        types(
+            "/setup/key",
+            "#name",
+            &format!("set up in {theme}"),
+            "#secret",
+        ),
+        types("/settings", "#account_stream_limit", "12", ".review"),
     ]
 }
 
@@ -125,8 +138,49 @@ async fn in_the_pool(stage: &Stage) -> Vec<Visit> {
         rows.dedup();
         assert!(rows.len() >= 2, "{rows:?}");
         visits.extend(rows.iter().map(|path| open(path)));
+        visits.push(open(&format!("{}/remove", rows[0])));
+        if sort == "credentials" {
+            visits.push(open(&format!("{}/rotate", rows[0])));
+        }
     }
+    visits.extend([tested(), open("/pool/import"), refused("/pool/import")]);
+    let document = pool("http://127.0.0.1:9").to_string();
+    visits.push(types(
+        "/pool/import",
+        "#text",
+        &document,
+        "[name='pending']",
+    ));
     visits
+}
+
+/// What a credential gets from its provider.
+fn tested() -> Visit {
+    let (button, then) = ("button[id^='test-cred']", "main .facts");
+    visit("/pool", First::Press { button, then }, 200)
+}
+
+/// The one key that there is, and what can be done to it.
+async fn of_keys(stage: &Stage) -> Vec<Visit> {
+    stage.open("/keys").await;
+    let key = &links(stage, "tbody th a").await[0];
+    let [rotate, revoke] = ["rotate", "revoke"].map(|action| format!("{key}/{action}"));
+    vec![
+        open("/keys?search=none"),
+        open("/keys/new"),
+        visit("/keys/new", First::Unfold, 200),
+        refused("/keys/new"),
+        types(
+            "/keys/new",
+            "#name",
+            &format!("made for {}", stage.language),
+            "#secret",
+        ),
+        open(key),
+        open(&rotate),
+        open(&revoke),
+        refused(&revoke),
+    ]
 }
 
 /// The log, and one request that went well and one that did not.
