@@ -26,6 +26,7 @@ pool-rotate = Rotate
 pool-cancel = Cancel
 pool-save = Save
 pool-confirm = { $action }: { $name }?
+pool-press = { $action } { $name }
 pool-not-done = This was not done.
 pool-enable-effect = It takes new work at once. That the provider refused it before is forgotten.
 pool-drain-effect = It takes no new work. Requests that run go on to their end.

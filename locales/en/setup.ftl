@@ -16,7 +16,7 @@ password-too-long = Too long.
 
 setup-account-title = Add the first account
 setup-presets-lead = An account is whoever the provider bills and limits. Which provider is it?
-setup-other-preset = Another provider
+setup-other-preset = Choose another provider
 setup-account-button = Save account
 preset-custom = Another address
 preset-custom-help = Anything that speaks OpenAI's, Anthropic's or Gemini's protocol

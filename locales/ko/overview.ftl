@@ -1,6 +1,6 @@
 overview-title = 개요
 attention-title = 확인 필요
-attention-none = 계정 { $accounts }개 중 { $active }개가 작업을 받고 있습니다.
+attention-none = 계정 { $accounts }개 중 { $active }개가 요청을 받고 있습니다.
 attention-waiting = { $count ->
     [0] 대기 중인 요청이 없습니다.
    *[other] 요청 { $count }건이 대기 중입니다.
@@ -15,7 +15,7 @@ attention-credential-auth = 공급자가 { $name } 자격 증명을 거부했습
 attention-credential-billing = { $name } 자격 증명이 비활성 상태입니다. 공급자가 요금을 청구하지 못했습니다.
 attention-account-auth = 공급자가 { $name } 계정을 거부했습니다.
 attention-account-billing = { $name } 계정이 비활성 상태입니다. 공급자가 요금을 청구하지 못했습니다.
-attention-nothing-takes-work = 작업을 받는 계정이 없어 모든 요청이 거부됩니다.
+attention-nothing-takes-work = 요청을 받는 계정이 없어 모든 요청이 거부됩니다.
 attention-open = 클라이언트 키가 필요하지 않으므로 이 주소에 접속할 수 있는 사람은 누구나 요청을 보낼 수 있습니다.
 attention-require-key = 클라이언트 키 필수 설정
 attention-replace-secret = 비밀 값 교체

@@ -171,7 +171,10 @@ fn openai_python(model: &str, Filling { base_url, secret }: &Filling<'_>) -> Str
     format!(
         "from openai import OpenAI
 
-client = OpenAI(base_url=\"{base_url}/v1\", api_key=\"{secret}\")
+client = OpenAI(
+    base_url=\"{base_url}/v1\",
+    api_key=\"{secret}\",
+)
 answer = client.chat.completions.create(
     model=\"{model}\",
     messages=[{{\"role\": \"user\", \"content\": \"Hello\"}}],

@@ -48,7 +48,7 @@ impl Badge {
     fn new(shell: &Shell, state: Standing) -> Self {
         let (token, icon, word) = match state {
             Standing::Active => ("ok", "active", shell.t("pool-active")),
-            Standing::Draining => ("wait", "draining", shell.t("pool-draining")),
+            Standing::Draining => ("off", "draining", shell.t("pool-draining")),
             Standing::Disabled(DisabledReason::Operator) => {
                 ("off", "disabled", shell.t("pool-disabled"))
             }

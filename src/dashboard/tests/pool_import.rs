@@ -70,6 +70,14 @@ async fn a_list_with_faults_shows_each_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_remark_in_a_table_is_told_of_like_one_in_a_list() {
+    let (bench, _) = filled().await;
+    let text = "name,secret\n# note\nnew,sk-new-new-new-1111\n";
+    let shown = preview(&bench, text, "endpoint=main").await;
+    shown.says("<strong>Line 2</strong> <span>Begins with # and is left out.");
+}
+
+#[tokio::test]
 async fn what_was_shown_is_stored_and_nothing_else() {
     let (bench, _) = filled().await;
     let before = stored(&bench).await;

@@ -59,7 +59,7 @@ async fn logged(count: u128) -> Bench {
 /// The models of the rows that are shown, in their order.
 fn models(answer: &Answer) -> Vec<String> {
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
-    let cells = answer.text.split("<td translate=\"no\">model-").skip(1);
+    let cells = answer.text.split(" translate=\"no\">model-").skip(1);
     cells
         .map(|cell| cell.split('.').next().unwrap().to_owned())
         .collect()

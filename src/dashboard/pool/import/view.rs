@@ -232,12 +232,17 @@ fn line_number(path: &str) -> Option<usize> {
     path.strip_prefix("line ")?.parse().ok()
 }
 
-/// The line of a list of bare secrets that the path names.
-fn bare_line<'a>(paste: &'a Paste, path: &str) -> Option<&'a str> {
+/// The line of a list that the path names.
+fn list_line<'a>(paste: &'a Paste, path: &str) -> Option<&'a str> {
     if paste.is_document() {
         return None;
     }
     let number = line_number(path)?;
+    paste.text().lines().nth(number.checked_sub(1)?)
+}
+
+/// The same, in a list of bare secrets: no line of it names columns.
+fn bare_line<'a>(paste: &'a Paste, path: &str) -> Option<&'a str> {
     let first = paste.text().lines().find(|line| !line.trim().is_empty())?;
     let names_columns = first.split(',').any(|cell| {
         cell.trim_matches(['"', ' ', '\u{feff}'])
@@ -246,7 +251,12 @@ fn bare_line<'a>(paste: &'a Paste, path: &str) -> Option<&'a str> {
     if names_columns {
         return None;
     }
-    paste.text().lines().nth(number.checked_sub(1)?)
+    list_line(paste, path)
+}
+
+/// Whether a line of a list is a remark.
+fn is_comment(line: &str) -> bool {
+    line.trim_start_matches('\u{feff}').trim().starts_with('#')
 }
 
 /// What is wrong, in the reader's language where the line itself tells.
@@ -262,14 +272,12 @@ pub(super) fn mistake_line(shell: &Shell, paste: &Paste, mistake: &Mistake) -> L
 }
 
 fn note_line(shell: &Shell, paste: &Paste, note: &Mistake) -> Line {
-    let told = bare_line(paste, &note.path).map(|line| {
-        if line.trim_start_matches('\u{feff}').trim().starts_with('#') {
-            shell.t("import-comment").to_string()
-        } else {
-            shell.t("import-cleaned").to_string()
-        }
-    });
-    line(shell, note, told)
+    let key = if list_line(paste, &note.path).is_some_and(is_comment) {
+        Some("import-comment")
+    } else {
+        bare_line(paste, &note.path).map(|_| "import-cleaned")
+    };
+    line(shell, note, key.map(|key| shell.t(key).to_string()))
 }
 
 fn line(shell: &Shell, note: &Mistake, told: Option<String>) -> Line {
