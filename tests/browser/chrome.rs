@@ -1,7 +1,7 @@
 //! One Chromium, driven over the `WebDriver` protocol, with a profile of its own.
 //!
-//! Invariant: driver and browser end with their handle, also when a test panics, and nothing that
-//! was not started here is touched. Whatever is waited for is a condition, for up to [`PATIENCE`].
+//! Invariant: driver and browser end with their handle, also when a test panics, and with the process
+//! of the tests, also when that is killed; nothing that was not started here is touched. Whatever is waited for is a condition, for up to [`PATIENCE`].
 #![expect(
     clippy::unwrap_used,
     reason = "a test whose browser does not play along has failed"
@@ -232,7 +232,23 @@ impl WebDriverCompatibleCommand for Extension {
 /// A running chromedriver, and the browser that it starts.
 struct Driver {
     child: Child,
+    watchdog: Child,
     port: u16,
+}
+
+/// Waits for the end of these tests, which closes its standard input however it comes, and then
+/// ends the driver's group of processes.
+const WATCH: &str = "read -r _; kill -s KILL -- \"-$1\"";
+
+fn watchdog(driver: u32) -> Child {
+    Command::new("sh")
+        .args(["-c", WATCH, "sh", &driver.to_string()])
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 impl Driver {
@@ -246,7 +262,12 @@ impl Driver {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut driver = Self { child, port: 0 };
+        let watchdog = watchdog(child.id());
+        let mut driver = Self {
+            child,
+            watchdog,
+            port: 0,
+        };
         let stdout = driver.child.stdout.take().unwrap();
         let (found, port) = mpsc::channel();
         // It is read to its end, so that the driver never waits for a reader.
@@ -265,6 +286,9 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
+        // From here on there is nothing left to watch.
+        drop(self.watchdog.kill());
+        drop(self.watchdog.wait());
         let family = descendants(self.child.id());
         // Whatever has ended by itself is as wished. The driver is left for last: it waits for its
         // browser, so that nothing of it stays behind.
