@@ -55,6 +55,8 @@ struct Inner {
     writer: writer::Writer,
     path: PathBuf,
     instance_secret: [u8; 32],
+    /// The pool as it was read last.
+    known: pool::Known,
 }
 
 impl Store {
@@ -77,6 +79,7 @@ impl Store {
                 writer,
                 path: path.to_owned(),
                 instance_secret,
+                known: pool::Known::default(),
             }),
         })
     }

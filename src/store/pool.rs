@@ -6,12 +6,14 @@ use super::{
     error::StoreError,
     keys,
     meta::{config_version, touch},
+    settings::{Overrides, overrides},
 };
 use crate::domain::pool::{
     document::{self, Change, ChangeKind, Document, Mistake, Mode, Plan, Tools},
     edges::Contents,
 };
 use crate::{digest, entropy};
+use arc_swap::ArcSwapOption;
 use rusqlite::{Connection, params};
 use std::sync::Arc;
 
@@ -38,6 +40,32 @@ pub fn pool(conn: &Connection) -> Result<PoolSnapshot, StoreError> {
                 .collect(),
         },
     })
+}
+
+/// The pool as it was read last. Reading a large one takes a while, and every change begins by
+/// looking at what there is.
+///
+/// Invariant: what is known was committed, and every change of it raises the version; so whoever
+/// sees the same version sees the same pool.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known(Arc<ArcSwapOption<PoolSnapshot>>);
+
+impl Known {
+    /// The pool as `conn` sees it.
+    fn see(&self, conn: &Connection) -> Result<Arc<PoolSnapshot>, StoreError> {
+        let version = config_version(conn)?;
+        match self.0.load_full().filter(|known| known.version == version) {
+            Some(known) => Ok(known),
+            None => pool(conn).map(Arc::new),
+        }
+    }
+
+    /// The same for a connection that sees only what was committed; it is known from then on.
+    fn learn(&self, reader: &Connection) -> Result<Arc<PoolSnapshot>, StoreError> {
+        let seen = self.see(reader)?;
+        self.0.store(Some(Arc::clone(&seen)));
+        Ok(seen)
+    }
 }
 
 /// Carries out a plan that was worked out in the same transaction, all or nothing. Returns the
@@ -99,7 +127,23 @@ fn step_aside(tx: &Connection, plan: &Plan) -> Result<(), StoreError> {
 impl Store {
     /// The whole pool, read at one moment.
     pub async fn pool(&self) -> Result<PoolSnapshot, StoreError> {
-        self.read(pool).await
+        let known = self.inner.known.clone();
+        let seen = self.read(move |conn| known.learn(conn)).await?;
+        Ok(PoolSnapshot::clone(&seen))
+    }
+
+    /// The whole pool and what the operator set, read at one moment.
+    pub async fn configuration(&self) -> Result<(Arc<PoolSnapshot>, Overrides), StoreError> {
+        let known = self.inner.known.clone();
+        let read = move |conn: &Connection| Ok((known.learn(conn)?, overrides(conn)?));
+        self.read(read).await
+    }
+
+    /// [`configuration`](Self::configuration) for threads that may block.
+    pub fn configuration_blocking(&self) -> Result<(Arc<PoolSnapshot>, Overrides), StoreError> {
+        let known = &self.inner.known;
+        let known = known.clone();
+        self.read_blocking(move |conn| Ok((known.learn(conn)?, overrides(conn)?)))
     }
 
     /// Imports `document`: works out what that changes and writes it, in one transaction.
@@ -133,9 +177,9 @@ impl Store {
         E: Send + 'static,
         F: FnOnce(&Contents, &mut Tools<'_>) -> Result<Plan, E> + Send + 'static,
     {
-        let secrets = self.secrets();
+        let (secrets, known) = (self.secrets(), self.inner.known.clone());
         self.write(move |tx| {
-            let planned = planned(tx, &secrets, work)?;
+            let planned = planned(tx, (&secrets, &known), work)?;
             if let Ok(plan) = &planned {
                 apply(tx, plan)?;
             }
@@ -164,9 +208,9 @@ impl Store {
         document: Document,
         mode: Mode,
     ) -> impl FnOnce(&Connection) -> Imported + Send + 'static {
-        let secrets = self.secrets();
+        let (secrets, known) = (self.secrets(), self.inner.known.clone());
         move |conn| {
-            planned(conn, &secrets, |existing, tools| {
+            planned(conn, (&secrets, &known), |existing, tools| {
                 document::plan(&document, existing, tools, mode).map_err(ImportError::Mistakes)
             })
         }
@@ -176,17 +220,18 @@ impl Store {
 /// What `work` plans to do to the pool as it is now; `secrets` keys the fingerprints.
 fn planned<E>(
     conn: &Connection,
-    secrets: &[u8; 32],
+    (secrets, known): (&[u8; 32], &Known),
     work: impl FnOnce(&Contents, &mut Tools<'_>) -> Result<Plan, E>,
 ) -> Result<Result<Plan, E>, StoreError> {
-    let existing = pool(conn)?.contents;
+    let seen = known.see(conn)?;
+    let existing = &seen.contents;
     let mut tools = Tools {
         mint: &mut entropy::uuid7,
         new_secret: &mut || entropy::secret(entropy::CLIENT_KEY),
         fingerprint: &|secret| digest::keyed(secrets, secret.as_bytes()),
         hash_key: &|secret| digest::sha256(secret.as_bytes()),
     };
-    Ok(work(&existing, &mut tools))
+    Ok(work(existing, &mut tools))
 }
 
 /// The outer result is the database's, the inner one the document's.

@@ -133,3 +133,58 @@ async fn a_document_with_mistakes_changes_nothing() {
     assert_eq!(mistakes[0].path, "credentials[0].endpoints[0]");
     assert!(bench.store.endpoints().await.unwrap().is_empty());
 }
+
+/// What the store says of the pool, and what stands in the file.
+async fn is_what_is_stored(store: &Store) {
+    let said = store.pool().await.unwrap();
+    let stored = store.read(pool).await.unwrap();
+    assert_eq!(said.version, stored.version);
+    let written = |snapshot: &PoolSnapshot| write_json(&snapshot.contents, true);
+    assert_eq!(written(&said), written(&stored));
+}
+
+#[tokio::test]
+async fn what_is_known_of_the_pool_is_never_older_than_the_file() {
+    let bench = bench();
+    let store = &bench.store;
+    let document = read(DOCUMENT);
+    import(store, &document, Mode::Merge).await;
+    is_what_is_stored(store).await;
+    let refused = store.change_pool(|_, _| Err::<Plan, ()>(())).await.unwrap();
+    assert!(refused.is_err());
+    is_what_is_stored(store).await;
+    // Changes that share a commit each see the one before.
+    let adding = |n: u8| {
+        let json = format!(r#"{{"accounts": [{{"name": "more-{n}", "weight": {n}}}]}}"#);
+        store.import(read(&json), Mode::Merge)
+    };
+    let all = futures_util::future::join_all((1..20).map(adding)).await;
+    assert!(all.iter().all(Result::is_ok));
+    assert_eq!(store.pool().await.unwrap().contents.accounts.len(), 21);
+    is_what_is_stored(store).await;
+    let account = store.pool().await.unwrap().contents.accounts.pop().unwrap();
+    let subject = crate::domain::admission::Subject::Account(account.id);
+    let reason = crate::domain::pool::DisabledReason::Billing;
+    assert!(store.disable(subject, reason).await.unwrap());
+    is_what_is_stored(store).await;
+    store.remove_account(account.id).await.unwrap();
+    is_what_is_stored(store).await;
+}
+
+#[tokio::test]
+async fn what_another_process_changed_is_known_at_the_next_look() {
+    let bench = bench();
+    let store = &bench.store;
+    import(store, &read(DOCUMENT), Mode::Merge).await;
+    store.pool().await.unwrap();
+    let other = rusqlite::Connection::open(store.path()).unwrap();
+    other
+        .execute_batch(
+            "UPDATE accounts SET weight = 77 WHERE name = 'team-a';
+             UPDATE meta SET config_version = config_version + 1",
+        )
+        .unwrap();
+    is_what_is_stored(store).await;
+    let weights = store.pool().await.unwrap().contents.accounts;
+    assert!(weights.iter().any(|a| a.weight == 77));
+}
