@@ -298,7 +298,9 @@ async fn no_match_and_no_answer_are_told_from_no_keys() {
     let none = bench.get("/keys?search=%3Cb%3E").await;
     none.says("No key matches");
     assert!(!none.text.contains("<b>"));
-    let broken = "ALTER TABLE client_keys RENAME TO gone";
+    // Another process has changed something, and what it left cannot be read.
+    let broken = "ALTER TABLE client_keys RENAME TO gone;
+                  UPDATE meta SET config_version = config_version + 1";
     let store = bench.state.store();
     store
         .write(move |tx| Ok(tx.execute_batch(broken)?))
