@@ -3,18 +3,23 @@
 //! Invariants: the lock is held for one event of the machine and never across an await; answers
 //! are delivered after it has been let go; a [`Lease`] gives itself back on every way out, a
 //! waiter that nobody awaits any more withdraws itself.
+mod held;
+mod pace;
+
+pub use self::held::Lease;
+
+use self::{held::Parked, pace::Pace};
 use crate::{
     clock::Instant,
     domain::{
         admission::{
-            Admission as Machine, Decision, Demand, Effects, Evidence, Explained, Grant, Holding,
-            Layout, LeaseId, Part, Refusal, Standing, Subject, WaiterId,
+            Admission as Machine, Decision, Demand, Effects, Explained, Grant, Holding, Layout,
+            Refusal, Standing, Subject, WaiterId,
         },
         breaker::Breaker,
         cooldown::Kept,
         ids::{AccountId, EndpointId, KeyId},
         moment::Moment,
-        pool::EdgeRef,
         reason::Reason,
     },
     ports::PoolWatch,
@@ -62,14 +67,6 @@ struct State {
     awake_at: Option<Moment>,
 }
 
-/// How fast stream slots have been coming free: the base of every `Retry-After`.
-#[derive(Debug)]
-struct Pace {
-    last: Option<Instant>,
-    /// Moving average of the time between two releases, in milliseconds.
-    every_ms: u64,
-}
-
 /// The longest wait that is ever told to a client: beyond it some give up and some sleep for good.
 pub const RETRY_AFTER_MAX_SECONDS: u64 = 60;
 
@@ -93,10 +90,7 @@ impl Admission {
             state: Mutex::new(State {
                 machine: Machine::new(layout),
                 answers: HashMap::new(),
-                pace: Pace {
-                    last: None,
-                    every_ms: 1000,
-                },
+                pace: Pace::new(),
                 is_closed: false,
                 awake_at: None,
             }),
@@ -207,10 +201,7 @@ impl Admission {
     /// When a slot may be free for somebody who comes again, in whole seconds.
     pub fn retry_after_seconds(&self) -> u64 {
         let state = self.lock();
-        let ahead = state.machine.waiters() as u64 + 1;
-        (state.pace.every_ms * ahead)
-            .div_ceil(1000)
-            .clamp(1, RETRY_AFTER_MAX_SECONDS)
+        state.pace.seconds_for(state.machine.waiters() as u64 + 1)
     }
 
     /// A new pool or new limits take effect for whatever comes and for whoever waits.
@@ -357,94 +348,6 @@ impl Admission {
 enum Asked {
     Answered(Answer),
     Parked(Parked, oneshot::Receiver<Answer>),
-}
-
-/// A place in the queue; gives itself up on drop.
-#[derive(Debug)]
-struct Parked {
-    admission: Admission,
-    waiter: Option<WaiterId>,
-}
-
-impl Parked {
-    /// Why it was waiting; `None` if it has been settled already.
-    fn withdraw(&mut self) -> Option<Refusal> {
-        let waiter = self.waiter.take()?;
-        let mut state = self.admission.lock();
-        state.answers.remove(&waiter);
-        state.machine.withdraw(waiter)
-    }
-}
-
-impl Drop for Parked {
-    fn drop(&mut self) {
-        self.withdraw();
-    }
-}
-
-/// Slots held on an edge, given back on drop.
-#[must_use = "dropping a lease gives its slots back"]
-#[derive(Debug)]
-pub struct Lease {
-    admission: Admission,
-    grant: Grant,
-    holds_create: bool,
-}
-
-impl Lease {
-    /// The edge to use.
-    pub fn edge(&self) -> &EdgeRef {
-        &self.grant.edge
-    }
-
-    /// Gives back the slot for starting a request; the rest is kept.
-    pub fn release_create(&mut self) {
-        if mem::take(&mut self.holds_create) {
-            self.give_back(Part::Create);
-        }
-    }
-
-    /// Upstream has answered, or failed to: what that says of the pool, and the slot for starting a
-    /// request given back. The rest is kept.
-    pub fn answered(&mut self, evidence: Evidence) {
-        let lease = self.grant.lease;
-        let holds_create = mem::take(&mut self.holds_create);
-        self.admission.event(|machine, now, effects| {
-            machine.observe(now, lease, evidence, effects);
-            if holds_create {
-                machine.release(now, lease, Part::Create, effects);
-            }
-        });
-    }
-
-    fn give_back(&self, part: Part) {
-        let lease: LeaseId = self.grant.lease;
-        self.admission.event_and(
-            |machine, now, effects| machine.release(now, lease, part, effects),
-            |state| {
-                if part == Part::All {
-                    state.pace.note(Instant::now());
-                }
-            },
-        );
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        self.give_back(Part::All);
-    }
-}
-
-impl Pace {
-    fn note(&mut self, now: Instant) {
-        if let Some(last) = self.last.replace(now) {
-            let gap = u64::try_from(now.duration_since(last).as_millis()).unwrap_or(u64::MAX);
-            // A pause in the work is no sign of slow slots.
-            let gap = gap.min(RETRY_AFTER_MAX_SECONDS * 1000);
-            self.every_ms = (self.every_ms * 7 + gap) / 8;
-        }
-    }
 }
 
 #[cfg(test)]
