@@ -9,6 +9,10 @@ use serde_json::{Map, Value, json};
 /// The content type of every body made here.
 pub const CONTENT_TYPE: &str = "application/json";
 
+/// `OpenAI`'s code for a response that cannot be continued. Clients that meet it send their whole
+/// input again.
+pub const PREVIOUS_RESPONSE_NOT_FOUND: &str = "previous_response_not_found";
+
 /// One refusal, before it takes a shape.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusal<'a> {
@@ -36,6 +40,15 @@ impl<'a> Refusal<'a> {
             code: None,
             retry_after_secs: None,
             resets_at: None,
+        }
+    }
+
+    /// A refusal because the response that is to be continued is unknown, or gone for good.
+    pub const fn not_continuable(reason: Reason, message: &'a str) -> Self {
+        Self {
+            param: Some("previous_response_id"),
+            code: Some(PREVIOUS_RESPONSE_NOT_FOUND),
+            ..Self::new(reason, message)
         }
     }
 }
@@ -194,10 +207,8 @@ mod tests {
     #[test]
     fn details_of_a_refusal_reach_those_who_read_them() {
         let refusal = Refusal {
-            param: Some("previous_response_id"),
-            code: Some("previous_response_not_found"),
             resets_at: Some(1_800_000_000),
-            ..Refusal::new(Reason::OwnerUnknown, "say \"again\"\n한")
+            ..Refusal::not_continuable(Reason::OwnerUnknown, "say \"again\"\n한")
         };
         insta::assert_snapshot!(text(body(Protocol::OpenAi, &refusal)));
     }
