@@ -9,6 +9,7 @@ pub mod dispatch;
 pub mod ids;
 pub mod ledger;
 pub mod moment;
+pub mod owners;
 pub mod pool;
 pub mod protocol;
 pub mod reason;
