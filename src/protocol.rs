@@ -6,13 +6,15 @@
 //!
 //! In the order in which a request meets them: [`route`] tells the [`operation`] from the path,
 //! [`peek`] reads the few fields that choose an edge, [`headers`] takes off what must not travel,
-//! [`verdict`] tells what the answer means, [`watch`] follows it, [`errors`] and [`models`] are
-//! answers of fairlane's own.
+//! [`owned`] tells which objects on upstream a request names and its answer makes, [`verdict`] tells
+//! what the answer means, [`watch`] follows it, [`errors`] and [`models`] are answers of fairlane's
+//! own.
 pub mod auth;
 pub mod errors;
 pub mod headers;
 pub mod models;
 pub mod operation;
+pub mod owned;
 pub mod peek;
 mod percent;
 pub mod route;

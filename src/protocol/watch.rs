@@ -1,4 +1,5 @@
-//! Following an answer on its way to the client: did it end as it should, and what did it use?
+//! Following an answer on its way to the client: did it end as it should, what did it use, and what
+//! has it made that a later request may name?
 //!
 //! Invariant: watching changes no byte and delays none; what it keeps is bounded. It is for answers
 //! with a success status and a body; whatever else upstream says, its status tells already.
@@ -13,16 +14,21 @@ mod tests;
 
 use super::{
     operation::Operation,
+    owned::{self, Making},
     peek::Decoder,
     sse::{EventScanner, Payload},
     usage::{Counts, Usage},
 };
-use crate::domain::protocol::Protocol;
+use crate::domain::{owners::Object, protocol::Protocol};
 use event::{Dialect, Sign};
 use json::JsonWatch;
 
 /// The longest excerpt of an error, in bytes.
 const MAX_EXCERPT_BYTES: usize = 512;
+
+/// How many events of a stream are looked into for what it makes: the first one says it, unless
+/// some other proxy has put events of its own before it.
+const MAKING_EVENTS: u8 = 8;
 
 /// What became of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +39,8 @@ pub struct Verdict {
     pub usage: Usage,
     /// Whether the protocol's last event, or the end of the document, was seen.
     pub terminal_seen: bool,
+    /// What it has made, as far as [`Watcher::take_made`] did not tell before.
+    pub made: Vec<Object>,
 }
 
 /// Whether an answer ended as it should.
@@ -93,6 +101,9 @@ struct EventWatch {
     /// Whether the latest event was too long to tell if it was the last.
     may_have_ended: bool,
     failure: Option<String>,
+    /// How many more events are looked into for what the stream makes.
+    making_events: u8,
+    made: Vec<Object>,
 }
 
 impl Watcher {
@@ -149,6 +160,16 @@ impl Watcher {
         }
     }
 
+    /// What has come by of the ids that the answer makes, and was not taken before. Asked after each
+    /// piece and before that is passed on, it tells of every id before the client can know it; those
+    /// of an answer that is no stream are told at its end.
+    pub fn take_made(&mut self) -> Vec<Object> {
+        match &mut self.body {
+            Body::Events(watch) => std::mem::take(&mut watch.made),
+            Body::Json(_) | Body::Opaque => Vec::new(),
+        }
+    }
+
     /// What became of the answer, now that it has ended; `clean` tells that the transport ended it
     /// as its framing demands.
     pub fn end(self, clean: bool) -> Verdict {
@@ -159,6 +180,7 @@ impl Watcher {
                 completeness: by_transport(clean),
                 usage: Usage::default(),
                 terminal_seen: clean,
+                made: Vec::new(),
             },
         }
     }
@@ -175,6 +197,11 @@ impl Body {
                 has_ended: false,
                 may_have_ended: false,
                 failure: None,
+                making_events: match owned::making(operation) {
+                    Making::InPassing => MAKING_EVENTS,
+                    Making::Nothing | Making::BeforeAnswer => 0,
+                },
+                made: Vec::new(),
             }));
         }
         let is_json = is("application/json") || media_type.ends_with(b"+json");
@@ -215,6 +242,18 @@ impl EventWatch {
         if let Some(counts) = counts {
             self.counts = counts.or(self.counts);
         }
+        if self.making_events > 0 {
+            self.making_events -= 1;
+            self.learn(data);
+        }
+    }
+
+    fn learn(&mut self, data: Payload<'_>) {
+        let made = owned::made_in_event(data.head());
+        if !made.is_empty() {
+            self.making_events = 0;
+            self.made = made;
+        }
     }
 
     fn end(mut self, clean: bool) -> Verdict {
@@ -233,6 +272,7 @@ impl EventWatch {
             completeness,
             usage: self.counts.usage(),
             terminal_seen: self.has_ended,
+            made: self.made,
         }
     }
 }

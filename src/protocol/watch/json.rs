@@ -5,6 +5,7 @@
 use super::{
     super::{
         operation::Operation,
+        owned::{self, Making},
         sse::{Bounded, Payload},
         usage::{Counts, Usage},
     },
@@ -47,6 +48,10 @@ impl JsonWatch {
             usage: counts.map_or_else(Usage::default, |counts| counts.usage()),
             terminal_seen: completeness == Completeness::Complete,
             completeness,
+            made: match owned::making(self.operation) {
+                Making::InPassing => owned::made(self.operation, body.head()),
+                Making::Nothing | Making::BeforeAnswer => Vec::new(),
+            },
         }
     }
 

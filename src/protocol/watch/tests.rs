@@ -87,6 +87,7 @@ fn a_whole_stream_is_complete_and_its_usage_known() {
                     completeness: Completeness::Complete,
                     usage: USED,
                     terminal_seen: true,
+                    made: Vec::new(),
                 };
                 assert_eq!(verdict, expect, "{operation:?} {line_end:?}");
             }
@@ -482,4 +483,72 @@ fn compressed_answers_are_watched_where_they_can_be_decoded() {
         assert_eq!(verdict.completeness, Completeness::Complete, "{encoding}");
         assert_eq!(verdict.usage, Usage::default(), "{encoding}");
     }
+}
+
+fn ids(made: &[crate::domain::owners::Object]) -> Vec<&str> {
+    made.iter().map(|object| &*object.id).collect()
+}
+
+const MAKING: &str = "event: keepalive\ndata: {\"type\":\"keepalive\"}\n\n\
+event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\",\"conversation\":{\"id\":\"conv_1\"}}}\n\n";
+
+#[test]
+fn a_stream_tells_what_it_makes_with_the_piece_that_says_it() {
+    let text = [MAKING, RESPONSES].concat();
+    for cut in 1..text.len() {
+        let mut watcher = Watcher::new(OpenAi, O::Responses, Some(SSE.as_bytes()), None);
+        let mut passed = 0;
+        let mut told_at = None;
+        for piece in text.as_bytes().chunks(cut) {
+            watcher.feed(piece);
+            passed += piece.len();
+            let made = watcher.take_made();
+            if !made.is_empty() {
+                assert_eq!(ids(&made), ["resp_1", "conv_1"]);
+                assert_eq!(told_at.replace(passed), None, "told twice");
+            }
+        }
+        // A client knows of it once the event has ended.
+        let said_at = MAKING.len().next_multiple_of(cut).min(text.len());
+        assert_eq!(told_at, Some(said_at), "cut at {cut}");
+        assert_eq!(watcher.end(true).made, []);
+    }
+}
+
+#[test]
+fn what_was_not_taken_is_told_at_the_end() {
+    let check = |operation, content_type, body: &str, expect: &[&str]| {
+        let verdict = watch((OpenAi, operation), content_type, body, false);
+        assert_eq!(ids(&verdict.made), expect, "{body}");
+    };
+    check(O::Responses, SSE, MAKING, &["resp_1", "conv_1"]);
+    check(
+        O::Responses,
+        JSON,
+        r#"{"id":"resp_1","output":[]}"#,
+        &["resp_1"],
+    );
+    check(
+        O::Responses,
+        JSON,
+        r#"{"id":"resp_1","output":["#,
+        &["resp_1"],
+    );
+    check(O::ResponsesCompact, JSON, r#"{"id":"resp_1"}"#, &["resp_1"]);
+    // Reading makes nothing, and what must be on disk first is not learned in passing.
+    check(O::ResponseRetrieve, SSE, MAKING, &[]);
+    check(O::FileCreate, JSON, r#"{"id":"file-1"}"#, &[]);
+    check(O::ChatCompletions, JSON, r#"{"id":"chatcmpl-1"}"#, &[]);
+}
+
+#[test]
+fn only_the_first_events_are_looked_into_for_what_a_stream_makes() {
+    let late =
+        |count: usize| ["data: {\"type\":\"x\"}\n\n".repeat(count).as_str(), MAKING].concat();
+    let check = |text: &str, expect: &[&str]| {
+        let verdict = watch((OpenAi, O::Responses), SSE, text, false);
+        assert_eq!(ids(&verdict.made), expect);
+    };
+    check(&late(6), &["resp_1", "conv_1"]);
+    check(&late(7), &[]);
 }
