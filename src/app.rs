@@ -31,7 +31,7 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use tower::ServiceExt as _;
 
-/// How often ledger rows that are too old are looked for.
+/// How often rows that are too old are looked for.
 const PRUNE_EVERY: Duration = Duration::from_mins(10);
 
 /// How long a stop waits for the admin side's calls to end; one that is never sent to its end has
@@ -419,13 +419,19 @@ async fn prune(store: Store, reload: Reload) {
             settings.integer(Name::RequestLogRetentionDays)
         };
         let kept_ms = i64::try_from(days * 24 * 3600 * 1000).unwrap_or(i64::MAX);
-        let before = crate::clock::unix_millis().saturating_sub(kept_ms);
+        let now = crate::clock::unix_millis();
+        let before = now.saturating_sub(kept_ms);
         match store.prune_ledger(before).await {
             Ok(0) => (),
             Ok(rows) => tracing::info!(rows, "old rows of the request log were removed"),
             Err(error) => {
                 tracing::warn!(%error, "old rows of the request log could not be removed");
             }
+        }
+        match store.prune_owners(now).await {
+            Ok(0) => (),
+            Ok(rows) => tracing::info!(rows, "owners of what upstream has forgotten were removed"),
+            Err(error) => tracing::warn!(%error, "old owners could not be removed"),
         }
     }
 }

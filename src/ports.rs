@@ -1,10 +1,12 @@
-//! What the inner rings need of the outside: the way to a provider, and a place for records.
+//! What the inner rings need of the outside: the way to a provider, a place for records, and a memory
+//! for who owns what.
 use crate::{
     domain::{
         admission::Note,
         dispatch::{Cause, Provenance},
-        ids::{AccountId, CredentialId},
+        ids::{AccountId, CredentialId, KeyId},
         ledger::Entry,
+        owners::{Object, ObjectKind, OwnerRow, Sighting},
         pool::BaseUrl,
     },
     engine::payload::Payload,
@@ -102,4 +104,31 @@ pub trait PoolWatch: Send + Sync {
     fn credential_refused(&self, credential: CredentialId);
     /// Upstream refuses to bill these accounts: they are to be disabled.
     fn billing_refused(&self, accounts: &[AccountId]);
+}
+
+/// Something could not be stored, or not be looked up. The text is for the log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unstored(pub String);
+
+/// What a call of the store will come to.
+pub type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, Unstored>> + Send + 'a>>;
+
+/// Remembers who owns what lives on upstream. `caller` is the client key on whose behalf it is
+/// asked; `None` is a keyless request.
+pub trait OwnerStore: Send + Sync {
+    /// Adds rows; they are on disk when this succeeds.
+    fn bind(&self, rows: Vec<OwnerRow>) -> Stored<'_, ()>;
+
+    /// Adds a row soon, without ever making the caller wait. `false`, and counted, if it is lost.
+    fn try_bind(&self, row: OwnerRow) -> bool;
+
+    /// What each of these objects is to the caller, in their order.
+    fn sightings(&self, objects: Vec<Object>, caller: Option<KeyId>) -> Stored<'_, Vec<Sighting>>;
+
+    /// What the caller made of that kind; of responses and turn states, which nobody lists, nothing.
+    fn own_objects(&self, kind: ObjectKind, caller: Option<KeyId>) -> Stored<'_, Vec<OwnerRow>>;
+
+    /// Removes what the caller made under that id; that it was not there is no error.
+    fn forget(&self, object: Object, caller: Option<KeyId>) -> Stored<'_, ()>;
 }

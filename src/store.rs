@@ -12,6 +12,7 @@ pub mod endpoints;
 pub mod keys;
 pub mod ledger;
 pub mod operator;
+pub mod owners;
 pub mod pool;
 pub mod sessions;
 pub mod settings;
@@ -150,10 +151,10 @@ impl Store {
 
     /// How many rows of the request log were dropped since the start.
     pub fn ledger_dropped(&self) -> u64 {
-        self.inner.writer.dropped()
+        self.inner.writer.log_dropped()
     }
 
-    /// Waits until the rows of the request log that were taken so far are on disk.
+    /// Waits until the queued rows that were taken so far are on disk.
     pub async fn flush(&self) -> Result<(), StoreError> {
         // Each change takes a batch of rows along; new ones may keep coming, so the rounds are
         // bounded by what was there at the beginning.

@@ -19,6 +19,10 @@ const STEPS: &[(&str, &str)] = &[
         "0003_pool_states.sql",
         include_str!("../../migrations/0003_pool_states.sql"),
     ),
+    (
+        "0004_owners.sql",
+        include_str!("../../migrations/0004_owners.sql"),
+    ),
 ];
 
 /// The newest version that this program knows.

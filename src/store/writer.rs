@@ -1,14 +1,18 @@
 //! The one thread that may write, and the queue in front of it.
 //!
 //! Invariant: a change is answered with success only after the commit that holds it. A change that
-//! fails or panics takes nothing of its neighbours with it; rows of the request log wait in a
-//! queue of their own, may be shed, and never share a transaction with changes.
+//! fails or panics takes nothing of its neighbours with it; rows that nobody waits for, of the request
+//! log and of owners, have a queue of their own, may be shed, and never share a transaction with
+//! changes.
 mod batch;
 mod queue;
 
 use super::error::StoreError;
-use crate::{clock::Instant, domain::ledger::Entry};
-use queue::{Job, Shared, Typed};
+use crate::{
+    clock::Instant,
+    domain::{ledger::Entry, owners::OwnerRow},
+};
+use queue::{Job, QueuedRow, Shared, Typed};
 use rusqlite::Connection;
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -60,15 +64,24 @@ impl Writer {
 
     /// Queues a row of the request log, or drops and counts it. Says whether it was queued.
     pub(super) fn try_log(&self, entry: Box<Entry>) -> bool {
-        self.shared.push_row(entry)
+        self.shared.push_row(QueuedRow::Log(entry))
+    }
+
+    /// Queues a row of the owners, or drops and counts it. Says whether it was queued.
+    pub(super) fn try_bind(&self, row: Box<OwnerRow>) -> bool {
+        self.shared.push_row(QueuedRow::Owner(row))
     }
 
     pub(super) fn rows_waiting(&self) -> usize {
         self.shared.rows_waiting()
     }
 
-    pub(super) fn dropped(&self) -> u64 {
-        self.shared.dropped()
+    pub(super) fn log_dropped(&self) -> u64 {
+        self.shared.log_dropped()
+    }
+
+    pub(super) fn owners_dropped(&self) -> u64 {
+        self.shared.owners_dropped()
     }
 
     pub(super) fn health(&self) -> Health {

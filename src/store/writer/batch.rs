@@ -2,20 +2,19 @@
 //!
 //! Invariant: every change runs in a savepoint of its own; what is answered with success was
 //! committed.
-use super::queue::{Job, Shared};
+use super::queue::{Job, QueuedRow, Shared};
 use crate::{
     clock::Instant,
-    domain::ledger::Entry,
-    store::{error::StoreError, file::LOCK_PATIENCE, ledger},
+    store::{error::StoreError, file::LOCK_PATIENCE, ledger, owners},
 };
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{CachedStatement, Connection, Transaction, TransactionBehavior};
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     time::Duration,
 };
 
-/// How long log rows wait for another process's lock: changes must not stand behind them.
+/// How long queued rows wait for another process's lock: changes must not stand behind them.
 const ROW_LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Answers those who wait when the thread ends, in whatever way.
@@ -85,44 +84,79 @@ fn run_apart(tx: &mut Transaction<'_>, job: &mut dyn Job) -> Result<(), StoreErr
     Ok(point.commit()?)
 }
 
-fn write_rows(shared: &Shared, conn: &mut Connection, rows: VecDeque<Box<Entry>>) {
+fn write_rows(shared: &Shared, conn: &mut Connection, rows: VecDeque<QueuedRow>) {
     if rows.is_empty() {
         return;
     }
     match insert_rows(conn, &rows) {
         Ok(refused) => {
-            shared.count_dropped(refused);
+            for row in refused {
+                shared.count_dropped(row);
+            }
             shared.note_rows(None);
         }
         Err(error) => {
-            tracing::warn!(%error, rows = rows.len(), "request log rows could not be written");
+            tracing::warn!(%error, rows = rows.len(), "queued rows could not be written");
             shared.note_rows(Some(&error));
             shared.put_back(rows);
         }
     }
 }
 
-/// Inserts what can be inserted; says how many rows no table would take.
-fn insert_rows(conn: &mut Connection, rows: &VecDeque<Box<Entry>>) -> Result<usize, StoreError> {
+/// The statements for each kind of row.
+struct Insertions<'c> {
+    log: CachedStatement<'c>,
+    owner: CachedStatement<'c>,
+}
+
+impl Insertions<'_> {
+    fn insert(&mut self, row: &QueuedRow) -> Result<(), StoreError> {
+        match row {
+            QueuedRow::Log(entry) => ledger::insert(&mut self.log, entry),
+            QueuedRow::Owner(row) => owners::insert(&mut self.owner, row),
+        }
+    }
+}
+
+/// Inserts what can be inserted; gives the rows that no table would take.
+fn insert_rows<'r>(
+    conn: &mut Connection,
+    rows: &'r VecDeque<QueuedRow>,
+) -> Result<Vec<&'r QueuedRow>, StoreError> {
     conn.busy_timeout(ROW_LOCK_PATIENCE)?;
     let begun = conn.transaction_with_behavior(TransactionBehavior::Immediate);
     let inserted = begun.map_err(StoreError::from).and_then(|tx| {
-        let mut refused = 0;
-        let mut statement = ledger::insertion(&tx)?;
+        let mut refused = Vec::new();
+        let mut insertions = Insertions {
+            log: ledger::insertion(&tx)?,
+            owner: owners::insertion(&tx)?,
+        };
         for row in rows {
-            match ledger::insert(&mut statement, row) {
+            match insertions.insert(row) {
                 Ok(()) => {}
                 Err(error) if error.is_disk() => return Err(error),
                 Err(error) => {
-                    tracing::error!(%error, request = %row.id, "a request log row was refused");
-                    refused += 1;
+                    log_refused(row, &error);
+                    refused.push(row);
                 }
             }
         }
-        drop(statement);
+        drop(insertions);
         tx.commit()?;
         Ok(refused)
     });
     conn.busy_timeout(LOCK_PATIENCE)?;
     inserted
+}
+
+fn log_refused(row: &QueuedRow, error: &StoreError) {
+    match row {
+        QueuedRow::Log(entry) => {
+            tracing::error!(%error, request = %entry.id, "a request log row was refused");
+        }
+        QueuedRow::Owner(row) => {
+            let kind = row.object.kind.name();
+            tracing::error!(%error, kind, "a row of the owners was refused");
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! What waits for the writer, and how it fares.
 //!
 //! Invariant: both queues are bounded. A change that finds its queue full is refused at once; a
-//! log row is dropped and counted. The mutex is held for pushes and pops only, never over the disk.
+//! queued row is dropped and counted. The mutex is held for pushes and pops only, never over the disk.
 use super::WriteObserver;
 use crate::{
     clock::{self, Instant},
-    domain::ledger::Entry,
+    domain::{ledger::Entry, owners::OwnerRow},
     store::error::StoreError,
 };
 use rusqlite::Connection;
@@ -26,12 +26,34 @@ const JOBS: usize = 4096;
 const JOBS_PER_COMMIT: usize = 256;
 /// Log rows that may wait: some seconds of heavy traffic, a few MiB of memory.
 const ROWS: usize = 8192;
-/// Log rows per commit: about ten milliseconds of the writer's time.
+/// Rows of any kind that may wait: owners still have room where log rows have none left, since what
+/// becomes of a later request hangs on them.
+const ALL_ROWS: usize = 2 * ROWS;
+/// Rows per commit: about ten milliseconds of the writer's time.
 const ROWS_PER_COMMIT: usize = 1024;
-/// How long a log row may wait for company before it is written.
+/// How long a row may wait for company before it is written.
 const ROW_DELAY: Duration = Duration::from_millis(250);
-/// How long log rows rest after the disk refused them.
+/// How long rows rest after the disk refused them.
 const ROW_REST: Duration = Duration::from_secs(1);
+
+/// A row that nobody waits for.
+#[derive(Debug)]
+pub(super) enum QueuedRow {
+    /// Of the request log.
+    Log(Box<Entry>),
+    /// Of the owners.
+    Owner(Box<OwnerRow>),
+}
+
+impl QueuedRow {
+    /// How many rows may wait before one of this kind is dropped.
+    fn room(&self) -> usize {
+        match self {
+            Self::Log(_) => ROWS,
+            Self::Owner(_) => ALL_ROWS,
+        }
+    }
+}
 
 /// One change on its way.
 pub(super) trait Job: Send {
@@ -103,7 +125,7 @@ where
 pub struct Health {
     /// Changes that wait.
     pub queued: usize,
-    /// Log rows that wait.
+    /// Rows that wait without anybody waiting for them.
     pub rows_queued: usize,
     /// How long the oldest change has been without an answer, one that is being written included.
     pub oldest_unanswered: Option<Duration>,
@@ -116,13 +138,13 @@ pub struct Health {
 /// What the writer is to do next.
 pub(super) struct Work {
     pub(super) jobs: Vec<Box<dyn Job>>,
-    pub(super) rows: VecDeque<Box<Entry>>,
+    pub(super) rows: VecDeque<QueuedRow>,
 }
 
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Box<dyn Job>>,
-    rows: VecDeque<Box<Entry>>,
+    rows: VecDeque<QueuedRow>,
     rows_rest_until: Option<Instant>,
     is_closing: bool,
     oldest_running: Option<Instant>,
@@ -134,7 +156,8 @@ struct Queue {
 pub(super) struct Shared {
     queue: Mutex<Queue>,
     wake: Condvar,
-    dropped: AtomicU64,
+    log_dropped: AtomicU64,
+    owners_dropped: AtomicU64,
     observer: OnceLock<Box<WriteObserver>>,
 }
 
@@ -163,14 +186,14 @@ impl Shared {
         Ok(())
     }
 
-    pub(super) fn push_row(&self, entry: Box<Entry>) -> bool {
+    pub(super) fn push_row(&self, row: QueuedRow) -> bool {
         let mut queue = self.queue();
-        if queue.is_closing || queue.rows.len() >= ROWS {
+        if queue.is_closing || queue.rows.len() >= row.room() {
             drop(queue);
-            self.count_dropped(1);
+            self.count_dropped(&row);
             return false;
         }
-        queue.rows.push_back(entry);
+        queue.rows.push_back(row);
         let waiting = queue.rows.len();
         drop(queue);
         // A wake-up costs more than the row: once to start the delay, once when a batch is full.
@@ -222,34 +245,44 @@ impl Shared {
         queue.note(error);
     }
 
-    /// Notes how a commit of log rows went.
+    /// Notes how a commit of rows went.
     pub(super) fn note_rows(&self, error: Option<&StoreError>) {
         self.queue().note(error);
     }
 
-    /// Puts rows back that the disk did not take, as far as there is room, and lets them rest.
-    pub(super) fn put_back(&self, rows: VecDeque<Box<Entry>>) {
+    /// Puts rows back that the disk did not take, the newest first and as far as there is room, and
+    /// lets them rest.
+    pub(super) fn put_back(&self, rows: VecDeque<QueuedRow>) {
+        let mut lost = Vec::new();
         let mut queue = self.queue();
-        let room = if queue.is_closing {
-            0
-        } else {
-            ROWS.saturating_sub(queue.rows.len()).min(rows.len())
-        };
-        let lost = rows.len() - room;
-        for row in rows.into_iter().skip(lost).rev() {
-            queue.rows.push_front(row);
+        for row in rows.into_iter().rev() {
+            if queue.is_closing || queue.rows.len() >= row.room() {
+                lost.push(row);
+            } else {
+                queue.rows.push_front(row);
+            }
         }
         queue.rows_rest_until = Some(Instant::now() + ROW_REST);
         drop(queue);
-        self.count_dropped(lost);
+        for row in &lost {
+            self.count_dropped(row);
+        }
     }
 
-    pub(super) fn count_dropped(&self, rows: usize) {
-        self.dropped.fetch_add(rows as u64, Ordering::Relaxed);
+    pub(super) fn count_dropped(&self, row: &QueuedRow) {
+        let counter = match row {
+            QueuedRow::Log(_) => &self.log_dropped,
+            QueuedRow::Owner(_) => &self.owners_dropped,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+    pub(super) fn log_dropped(&self) -> u64 {
+        self.log_dropped.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn owners_dropped(&self) -> u64 {
+        self.owners_dropped.load(Ordering::Relaxed)
     }
 
     pub(super) fn rows_waiting(&self) -> usize {
@@ -268,7 +301,9 @@ impl Shared {
         let jobs = std::mem::take(&mut queue.jobs);
         let rows = std::mem::take(&mut queue.rows);
         drop(queue);
-        self.count_dropped(rows.len());
+        for row in &rows {
+            self.count_dropped(row);
+        }
         drop(jobs);
     }
 

@@ -2,8 +2,9 @@
 use super::*;
 use crate::{
     domain::{
-        ids::RequestId,
+        ids::{CredentialId, RequestId},
         ledger::{Entry, Outcome},
+        owners::{Object, ObjectKind, Owner},
     },
     store::{Fault, Store},
 };
@@ -385,4 +386,38 @@ fn every_answered_change_is_observed() {
     assert_eq!(outcome(bench.insert(1)), Ok(()));
     assert!(times.recv().is_ok());
     assert!(!bench.store.observe_writes(Box::new(|_| {})));
+}
+
+fn owner(n: u128) -> OwnerRow {
+    OwnerRow {
+        object: Object::new(ObjectKind::Response, n.to_string()),
+        owner: Owner {
+            credential: CredentialId::from_u128(1),
+            endpoint: None,
+        },
+        key: None,
+        made_at: 1,
+    }
+}
+
+#[test]
+fn owners_have_room_where_log_rows_have_none_left() {
+    let bench = bench();
+    let held = bench.hold();
+    for n in 0..8192 {
+        assert!(bench.store.try_log(Box::new(entry(n))));
+    }
+    let taken = (0..8200)
+        .filter(|n| bench.store.try_bind(owner(*n)))
+        .count();
+    assert_eq!(taken, 8192);
+    assert!(!bench.store.try_log(Box::new(entry(9000))));
+    assert_eq!(bench.store.owners_dropped(), 8);
+    assert_eq!(bench.store.ledger_dropped(), 1);
+    drop(held);
+    bench.store.close();
+    let conn = bench.second_connection();
+    let rows = |sql| conn.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(rows("SELECT count(*) FROM owners"), 8192);
+    assert_eq!(rows("SELECT count(*) FROM requests"), 8192);
 }
