@@ -6,6 +6,7 @@ pub mod admission;
 pub mod configuration;
 pub mod dispatch;
 pub mod live;
+pub mod owners;
 pub mod payload;
 pub mod probe;
 mod refusal;
