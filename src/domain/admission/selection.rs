@@ -1,6 +1,6 @@
 //! The choice of an edge: the best unit that fits, and in it the best credential.
 //!
-//! Units are walked in the [`Order`](super::order::Order) of the strategy, so that the first that
+//! Units are walked in the [`Order`] of the strategy, so that the first that
 //! fits is the best; where few serve what is asked for, those alone are looked at. Nothing is
 //! allocated on the way. Why nothing fits is worked out separately, since that needs a look at
 //! every candidate.
