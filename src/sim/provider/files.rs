@@ -14,7 +14,7 @@ pub(super) fn answer(call: &Call<'_>, rest: &[&str]) -> Shape {
         ("POST", []) => upload(call),
         ("GET", []) => {
             let files = shelves.list(call.owner, Kind::File);
-            Ok(Reply::json(200, &listing(&files)))
+            Ok(Reply::json(200, &page(call, &files)))
         }
         ("GET" | "HEAD", [id]) => Ok(Reply::json(200, &find(call, id)?.shown)),
         ("GET" | "HEAD", [id, "content"]) => {
@@ -78,11 +78,40 @@ pub(super) fn keep(call: &Call<'_>, file: &Part, purpose: &str) -> Value {
     shown
 }
 
-/// A page with everything on it.
-pub(super) fn listing(items: &[Value]) -> Value {
+/// The page of `items` that the call asks for.
+pub(super) fn page(call: &Call<'_>, items: &[Value]) -> Value {
+    let (after, before) = match call.flavour {
+        Flavour::Anthropic => ("after_id", "before_id"),
+        _ => ("after", "before"),
+    };
+    let at = |name: &str| {
+        let id = call.head.query(name)?;
+        items
+            .iter()
+            .position(|item| item.get("id") == Some(&json!(id)))
+    };
+    let limit = call.head.query("limit").and_then(|n| n.parse().ok());
+    let limit: usize = limit.unwrap_or(usize::MAX);
+    let rest = if let Some(end) = at(before) {
+        items.get(..end).unwrap_or_default()
+    } else {
+        let begin = at(after).map_or(0, |n| n + 1);
+        items.get(begin..).unwrap_or_default()
+    };
+    let begin = match at(before) {
+        Some(_) => rest.len().saturating_sub(limit),
+        None => 0,
+    };
+    let shown = rest.iter().skip(begin).take(limit).cloned();
+    let shown: Vec<Value> = shown.collect();
+    listing(&shown, shown.len() < rest.len())
+}
+
+/// A page with these on it.
+pub(super) fn listing(items: &[Value], has_more: bool) -> Value {
     let id = |item: Option<&Value>| item.and_then(|i| i.get("id")).cloned();
     json!({
         "object": "list", "first_id": id(items.first()), "last_id": id(items.last()),
-        "data": items, "has_more": false,
+        "data": items, "has_more": has_more,
     })
 }

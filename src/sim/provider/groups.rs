@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Call, Fault, Shape,
-    files::{keep, listing},
+    files::{keep, listing, page},
     multipart::Part,
 };
 use crate::sim::{
@@ -114,7 +114,7 @@ pub(super) fn batches(call: &Call<'_>, rest: &[&str]) -> Shape {
         }
         ("GET", []) => {
             let all = call.shared.shelves.list(call.owner, Kind::Batch);
-            Ok(Reply::json(200, &listing(&all)))
+            Ok(Reply::json(200, &page(call, &all)))
         }
         ("GET", [id]) => {
             let stored = find(call, Kind::Batch, id)?;
@@ -199,7 +199,7 @@ pub(super) fn conversations(call: &Call<'_>, rest: &[&str]) -> Shape {
         }
         ("GET", [id, "items"]) => Ok(Reply::json(
             200,
-            &listing(&items(&find(call, Kind::Conversation, id)?)),
+            &listing(&items(&find(call, Kind::Conversation, id)?), false),
         )),
         ("POST", [id, "items"]) => {
             let mut stored = find(call, Kind::Conversation, id)?;
@@ -215,7 +215,7 @@ pub(super) fn conversations(call: &Call<'_>, rest: &[&str]) -> Shape {
             call.shared
                 .shelves
                 .put(call.owner, Kind::Conversation, id, stored);
-            Ok(Reply::json(200, &listing(&added)))
+            Ok(Reply::json(200, &listing(&added, false)))
         }
         _ => Err(Fault::unknown_path(call)),
     }
