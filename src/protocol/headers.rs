@@ -3,7 +3,7 @@
 //! Invariant: what describes one connection, names the client or carries its secrets goes no
 //! further; everything else passes with its bytes, duplicates and empty values. Values of one name
 //! keep their order; the order among names, which HTTP gives no meaning, may change.
-use http::{HeaderMap, HeaderName, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// The header that carries fairlane's own id of a request.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -31,6 +31,37 @@ pub fn strip_response(headers: &mut HeaderMap) {
     });
     if let Some(id) = headers.remove(X_REQUEST_ID) {
         headers.insert(X_UPSTREAM_REQUEST_ID, id);
+    }
+}
+
+/// Takes a coding off what the client accepts, for answers that must be read on their way: nobody
+/// here can undo it.
+pub fn offer_without(headers: &mut HeaderMap, coding: &str) {
+    let is_it = |offer: &[u8]| {
+        let name = offer.split(|b| *b == b';').next().unwrap_or_default();
+        name.trim_ascii().eq_ignore_ascii_case(coding.as_bytes())
+    };
+    let lines = headers.get_all(header::ACCEPT_ENCODING).iter();
+    let offers: Vec<&[u8]> = lines
+        .flat_map(|line| line.as_bytes().split(|b| *b == b','))
+        .map(<[u8]>::trim_ascii)
+        .collect();
+    if !offers.iter().any(|offer| is_it(offer)) {
+        return;
+    }
+    let mut kept: Vec<u8> = Vec::new();
+    for offer in offers.into_iter().filter(|offer| !is_it(offer)) {
+        if !kept.is_empty() {
+            kept.extend_from_slice(b", ");
+        }
+        kept.extend_from_slice(offer);
+    }
+    if kept.is_empty() {
+        // To offer nothing would mean to accept anything.
+        kept = b"identity".to_vec();
+    }
+    if let Ok(value) = HeaderValue::from_bytes(&kept) {
+        headers.insert(header::ACCEPT_ENCODING, value);
     }
 }
 
@@ -95,7 +126,6 @@ fn remove_where(headers: &mut HeaderMap, is_doomed: impl Fn(&str) -> bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
 
     fn map(lines: &[&str]) -> HeaderMap {
         lines
@@ -114,6 +144,27 @@ mod tests {
         let mut headers = map(lines);
         strip(&mut headers);
         assert_eq!(headers, map(expect));
+    }
+
+    #[test]
+    fn a_coding_that_nobody_can_undo_is_not_offered() {
+        let strip = |headers: &mut HeaderMap| offer_without(headers, "br");
+        check(
+            strip,
+            &["accept-encoding: gzip, BR;q=0.9, zstd"],
+            &["accept-encoding: gzip, zstd"],
+        );
+        check(
+            strip,
+            &["accept-encoding: br"],
+            &["accept-encoding: identity"],
+        );
+        check(
+            strip,
+            &["accept-encoding: gzip ,x-br"],
+            &["accept-encoding: gzip ,x-br"],
+        );
+        check(strip, &["accept: br"], &["accept: br"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! it might be another key's.
 mod list;
 mod made;
+mod paging;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -21,8 +22,9 @@ use crate::{
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::fmt::Write as _;
 
-pub use list::{Filtered, filter_list};
+pub use list::{Filtered, empty_list, filter_list, join_pages};
 pub use made::{made, made_in_event};
+pub use paging::{Paging, query_after};
 
 /// In which Codex hands back what an earlier answer of the same turn gave it.
 const X_CODEX_TURN_STATE: HeaderName = HeaderName::from_static("x-codex-turn-state");

@@ -3,6 +3,7 @@
 //! Invariant: what is not kept is cut out, and every other byte stays, less the two ids that name the
 //! ends of the page. What is no list is never passed on as one.
 use super::walk::{Part, Parts, string};
+use crate::domain::protocol::Protocol;
 use serde_json::Value;
 use std::ops::Range;
 
@@ -42,12 +43,50 @@ pub fn filter_list(body: &[u8], keep: impl Fn(&str) -> bool) -> Option<Filtered>
     })
 }
 
+/// One page of several, in their order: everything else stays as the first one has it. `None` if one
+/// of them is no list.
+pub fn join_pages(pages: &[Vec<u8>], has_more: bool) -> Option<Vec<u8>> {
+    let body = pages.first()?;
+    let first = Page::read(body)?;
+    let mut array = b"[".to_vec();
+    let mut ids = Vec::new();
+    for page in pages {
+        for item in Page::read(page)?.items(page)? {
+            if array.len() > 1 {
+                array.push(b',');
+            }
+            array.extend_from_slice(page.get(item.range)?);
+            ids.push(item.id);
+        }
+    }
+    array.push(b']');
+    let id_of = |id: Option<&Option<String>>| {
+        let id = id.and_then(Option::as_deref);
+        Value::from(id).to_string().into_bytes()
+    };
+    let mut cuts = vec![(first.data, array)];
+    cuts.extend(first.first_id.map(|at| (at, id_of(ids.first()))));
+    cuts.extend(first.last_id.map(|at| (at, id_of(ids.last()))));
+    let has_more = if has_more { "true" } else { "false" };
+    cuts.extend(first.has_more_at.map(|at| (at, has_more.into())));
+    Some(replaced(body, cuts))
+}
+
+/// A list with nothing on it.
+pub fn empty_list(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Anthropic => r#"{"data":[],"has_more":false,"first_id":null,"last_id":null}"#,
+        _ => r#"{"object":"list","data":[],"first_id":null,"last_id":null,"has_more":false}"#,
+    }
+}
+
 /// Where the fields of a page stand.
 struct Page {
     data: Range<usize>,
     first_id: Option<Range<usize>>,
     last_id: Option<Range<usize>>,
     has_more: bool,
+    has_more_at: Option<Range<usize>>,
 }
 
 struct Item {
@@ -58,7 +97,7 @@ struct Item {
 impl Page {
     fn read(body: &[u8]) -> Option<Self> {
         let mut data = None;
-        let (mut first_id, mut last_id, mut has_more) = (None, None, false);
+        let (mut first_id, mut last_id, mut has_more) = (None, None, None);
         let mut parts = Parts::of_object(body);
         for Part { key, range, value } in parts.by_ref() {
             match key {
@@ -67,7 +106,7 @@ impl Page {
                 b"\"data\"" => data = Some(range),
                 b"\"first_id\"" => first_id = Some(range),
                 b"\"last_id\"" => last_id = Some(range),
-                b"\"has_more\"" => has_more = value == b"true",
+                b"\"has_more\"" => has_more = Some((range, value == b"true")),
                 _ => {}
             }
         }
@@ -76,7 +115,8 @@ impl Page {
             data,
             first_id,
             last_id,
-            has_more,
+            has_more: has_more.as_ref().is_some_and(|(_, is_true)| *is_true),
+            has_more_at: has_more.map(|(range, _)| range),
         })
     }
 
