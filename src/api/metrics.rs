@@ -35,5 +35,6 @@ fn snapshot(state: &State) -> Snapshot {
         waiters: waiters as u64,
         live_requests: state.live().count() as u64,
         ledger_dropped: state.store().ledger_dropped(),
+        owner_rows_dropped: state.store().owners_dropped(),
     }
 }

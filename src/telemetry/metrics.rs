@@ -70,6 +70,8 @@ pub struct Snapshot {
     pub live_requests: u64,
     /// Ledger rows dropped since the start.
     pub ledger_dropped: u64,
+    /// Rows of owners dropped since the start.
+    pub owner_rows_dropped: u64,
 }
 
 /// The registry and the handles that the code counts with; cheap to clone.
@@ -95,6 +97,7 @@ struct Handles {
     waiters: Gauge,
     live_requests: Gauge,
     ledger_dropped: Gauge,
+    owner_rows_dropped: Gauge,
 }
 
 impl fmt::Debug for Metrics {
@@ -139,6 +142,7 @@ impl Default for Metrics {
             waiters: put(r, "waiters", "Requests parked", Gauge::default()),
             live_requests: put(r, "live_requests", "Requests in flight", Gauge::default()),
             ledger_dropped: put(r, "ledger_dropped_total", DROPPED, Gauge::default()),
+            owner_rows_dropped: put(r, "owner_rows_dropped_total", LOST, Gauge::default()),
             registry,
         };
         Self(Arc::new(handles))
@@ -155,6 +159,7 @@ const BREAKER: &str = "0 passing, 1 probing, 2 resting";
 const COMMIT: &str = "From asking for a change to its commit";
 const CAPACITY: &str = "Streams that ordinary requests may hold, -1 where unlimited";
 const DROPPED: &str = "Rows of the request log that were dropped under pressure";
+const LOST: &str = "Owners of responses that were not stored, under pressure";
 
 /// Registers a metric and gives the handle to count with.
 fn put<M: Clone + Metric>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
@@ -278,6 +283,7 @@ impl Metrics {
         gauge(&self.0.waiters, now.waiters);
         gauge(&self.0.live_requests, now.live_requests);
         gauge(&self.0.ledger_dropped, now.ledger_dropped);
+        gauge(&self.0.owner_rows_dropped, now.owner_rows_dropped);
         let mut text = String::new();
         encode(&mut text, &self.0.registry)?;
         Ok(text)
