@@ -13,6 +13,7 @@ use crate::{
         },
         settings::Name,
     },
+    engine::owners::Owners,
     gateway::{Elsewhere, Gateway, Reply, server},
     peer::Peer,
     ports::{Ledger, Upstream},
@@ -277,7 +278,9 @@ fn gateway(store: &Store, reload: &Reload) -> anyhow::Result<(Gateway, Keeper)> 
     admission.restore(kept);
     admission.watched_by(Arc::new(keeper.clone()));
     let configuration = reload.configuration().clone();
-    let gateway = Gateway::new(configuration, metrics, (ledger, Arc::new(keeper.clone())));
+    let owners = Owners::new(Arc::new(store.clone()));
+    let told = (ledger as Arc<dyn Ledger>, Arc::new(keeper.clone()) as _);
+    let gateway = Gateway::new(configuration, metrics, told, owners);
     Ok((gateway, keeper))
 }
 

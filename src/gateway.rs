@@ -1,19 +1,23 @@
 //! Adapter towards API clients: reads a request, finds out whose it is and where it wants to go,
 //! and relays the answer byte for byte.
 //!
-//! A request passes [`call`] (the order of the steps), [`intake`] (its body), [`outgoing`] (what is
-//! sent upstream), [`relay`] (the answer); [`ticket`] goes along and tells ledger, metrics and log
-//! how it ended, whichever way that was. [`refuse`] speaks for fairlane itself.
+//! A request passes [`call`] (the order of the steps), [`intake`] (its body), [`owned`] (what it is
+//! tied to), [`outgoing`] (what is sent upstream), [`relay`] (the answer); [`ticket`] goes along and
+//! tells ledger, metrics and log how it ended, whichever way that was. [`refuse`] speaks for fairlane
+//! itself.
 //!
 //! Invariant: nothing is added to or taken from a body; after the first byte of an answer nothing
 //! is tried again; an answer that breaks off upstream breaks off here.
 mod call;
 mod cors;
 mod discovery;
+mod held;
 mod intake;
 mod listing;
+mod lists;
 mod opening;
 mod outgoing;
+mod owned;
 mod refuse;
 mod relay;
 mod reply;
@@ -26,6 +30,7 @@ use crate::{
     engine::{
         configuration::Configuration,
         live::{Desk, Registry},
+        owners::Owners,
         payload::{BUDGET_BYTES, Budget},
     },
     peer::Peer,
@@ -50,6 +55,8 @@ pub struct Gateway {
     pub ledger: Arc<dyn Ledger>,
     /// Who is told what answers say of the pool.
     pub watch: Arc<dyn PoolWatch>,
+    /// Who owns what lives on upstream.
+    pub owners: Owners,
     budget: Arc<Budget>,
     discovery: Arc<discovery::Discovery>,
 }
@@ -60,6 +67,7 @@ impl Gateway {
         configuration: Configuration,
         metrics: Metrics,
         (ledger, watch): (Arc<dyn Ledger>, Arc<dyn PoolWatch>),
+        owners: Owners,
     ) -> Self {
         Self {
             configuration,
@@ -67,6 +75,7 @@ impl Gateway {
             metrics,
             ledger,
             watch,
+            owners,
             budget: Budget::new(BUDGET_BYTES),
             discovery: Arc::default(),
         }

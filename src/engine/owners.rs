@@ -13,6 +13,7 @@ use crate::{
             affinity::{self, Affinities, AffinityKey, Moment, Preferred},
             resolve,
         },
+        pool::EdgeRef,
     },
     ports::{OwnerStore, Unstored},
 };
@@ -33,6 +34,19 @@ pub struct Maker {
     pub key: Option<KeyId>,
     /// The edge that makes it.
     pub owner: Owner,
+}
+
+impl Maker {
+    /// On behalf of that key, on that edge.
+    pub fn at(key: Option<KeyId>, edge: &EdgeRef) -> Self {
+        Self {
+            key,
+            owner: Owner {
+                credential: edge.credential().id,
+                endpoint: Some(edge.endpoint().id),
+            },
+        }
+    }
 }
 
 /// Who owns what; cheap to clone.

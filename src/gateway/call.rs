@@ -4,6 +4,7 @@ use super::{
     intake::{self, Bounds, Intake, IntakeError},
     listing,
     outgoing::Outgoing,
+    owned::Ties,
     refuse::Refused,
     relay,
     ticket::{Opening, Ticket},
@@ -11,7 +12,7 @@ use super::{
 use crate::{
     clock::unix_millis,
     domain::{
-        admission::{Demand, Kinds, Owner},
+        admission::{Demand, Kinds},
         dispatch::Moved,
         moment::Moment,
         pool::{ClientKey, EdgeRef},
@@ -23,7 +24,7 @@ use crate::{
     ports::{SendFailure, Timeouts},
     protocol::{
         models::close_names,
-        operation::Effect,
+        owned,
         peek::Peeked,
         route::{ModelSource, Route, Routed, client_credential, model_name, route},
     },
@@ -39,8 +40,10 @@ pub(super) struct Policy {
     is_traced: bool,
     requires_key: bool,
     body_limit: u64,
-    idle: Duration,
-    timeouts: Timeouts,
+    pub(super) idle: Duration,
+    /// How long a conversation prefers where it was.
+    pub(super) affinity: Duration,
+    pub(super) timeouts: Timeouts,
     rules: Rules,
 }
 
@@ -52,6 +55,7 @@ impl Policy {
             requires_key: settings.is_on(Name::RequireClientKey),
             body_limit: settings.integer(Name::RequestBodyLimitMb) << 20,
             idle: seconds(Name::IdleTimeoutSeconds),
+            affinity: seconds(Name::AffinityTtlSeconds),
             timeouts: Timeouts {
                 connect: seconds(Name::ConnectTimeoutSeconds),
                 header: seconds(Name::HeaderTimeoutSeconds),
@@ -232,8 +236,12 @@ impl Call<'_> {
                 format!("This client key may not use the model {model}."),
             ));
         }
-        let demand = self.demand(key, model, peeked);
-        self.send(ticket, demand, intake).await
+        if let Some(kind) = owned::listed(self.route.operation) {
+            return Box::pin(self.list(ticket, key, kind)).await;
+        }
+        let ties = self.ties(key.as_ref().map(|k| k.id), peeked).await?;
+        let demand = self.demand(key, model, ties);
+        self.send(ticket, (demand, ties), intake).await
     }
 
     async fn intake(&self, body: Incoming) -> Result<Option<Intake>, IntakeError> {
@@ -266,16 +274,12 @@ impl Call<'_> {
         }
     }
 
-    fn demand(
+    pub(super) fn demand(
         &self,
         key: Option<Arc<ClientKey>>,
         model: Option<Arc<str>>,
-        peeked: Option<&Peeked>,
+        ties: Ties,
     ) -> Demand {
-        let refers = |p: &Peeked| {
-            p.previous_response_id.is_some() || p.conversation.is_some() || !p.file_ids.is_empty()
-        };
-        let effect = self.route.operation.effect();
         Demand {
             key,
             protocol: self.route.protocol,
@@ -285,15 +289,8 @@ impl Call<'_> {
                 create: self.route.leases.create,
             },
             reattach: self.route.reattach,
-            owner: if self.route.owner_id.is_some()
-                || effect == Effect::Lists
-                || peeked.is_some_and(refers)
-            {
-                Owner::Unknown
-            } else {
-                Owner::Nobody
-            },
-            preferred: None,
+            owner: ties.owner,
+            preferred: ties.preferred,
             tried: Vec::new(),
             until: Moment::default(),
         }
@@ -302,30 +299,37 @@ impl Call<'_> {
     async fn send(
         &self,
         ticket: &mut Ticket,
-        demand: Demand,
+        (demand, ties): (Demand, Ties),
         intake: Option<Intake>,
     ) -> Result<Answered, Refused> {
         let wanted = demand.model.clone();
         let key = demand.key.clone();
         let outgoing = Outgoing::prepare(self, intake, self.policy.timeouts).await?;
-        let rules = Rules {
+        let sent = dispatch(self.way(), demand, self.rules(), &ticket.live, &outgoing).await;
+        let dispatched = match sent {
+            Ok(dispatched) => dispatched,
+            Err(error) => return Err(self.explained(error, key.as_deref(), (wanted, ties)).await),
+        };
+        let dispatched = self.settle_owners(ties, dispatched, ticket).await?;
+        let (head, source) = relay::Source::new(self.route, dispatched, self.policy.idle, ticket);
+        Ok(Answered::Relayed(head, source))
+    }
+
+    pub(super) fn rules(&self) -> Rules {
+        Rules {
             is_repeatable: matches!(self.parts.method, Method::GET | Method::HEAD),
             ..self.policy.rules
-        };
+        }
+    }
+
+    pub(super) fn way(&self) -> Way<'_> {
         let gateway = &self.door.gateway;
-        let way = Way {
+        Way {
             admission: gateway.configuration.admission(),
             upstream: &*self.door.upstream,
             observer: gateway,
             watch: &*gateway.watch,
-        };
-        let sent = dispatch(way, demand, rules, &ticket.live, &outgoing).await;
-        let dispatched = match sent {
-            Ok(dispatched) => dispatched,
-            Err(error) => return Err(self.explained(error, key.as_deref(), wanted).await),
-        };
-        let (head, source) = relay::Source::new(self.route, dispatched, self.policy.idle, ticket);
-        Ok(Answered::Relayed(head, source))
+        }
     }
 
     /// The refusal; for a model that nobody serves, with the names that come close.
@@ -333,12 +337,12 @@ impl Call<'_> {
         &self,
         error: Undelivered,
         key: Option<&ClientKey>,
-        wanted: Option<Arc<str>>,
+        (wanted, ties): (Option<Arc<str>>, Ties),
     ) -> Refused {
         let is_unknown = matches!(&error, Undelivered::Denied(denied)
             if denied.refusal.reason == Reason::ModelNotFound);
         let Some(model) = wanted.filter(|_| is_unknown) else {
-            return error.into();
+            return self.tied(ties, error);
         };
         let pool = Arc::clone(&self.door.gateway.configuration.pool());
         let names = discovery::names(self.door, &pool, self.route.protocol, key).await;

@@ -10,6 +10,7 @@ use crate::{
     domain::{ledger::Outcome, pool::ClientKey, protocol::Protocol, reason::Reason},
     protocol::{models, route::model_name},
 };
+use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 use std::sync::Arc;
 
@@ -38,6 +39,11 @@ pub(super) async fn answer(
             ));
         }
     };
+    Ok(whole(ticket, body))
+}
+
+/// An answer of fairlane's own that is no refusal.
+pub(super) fn whole(ticket: &mut Ticket, body: impl Into<Bytes>) -> Answered {
     let mut response = Response::new(Reply::whole(body));
     let headers = response.headers_mut();
     headers.insert(
@@ -51,5 +57,5 @@ pub(super) async fn answer(
         status: Some(200),
         ..Ended::with(Outcome::Ok)
     });
-    Ok(Answered::Whole(response))
+    Answered::Whole(response)
 }

@@ -11,6 +11,7 @@ use crate::{
     protocol::{
         auth::credential_header,
         headers,
+        owned::{self, Making},
         peek::{Peeked, decode_body, model_literal},
         route::{ModelSource, model_name, replace_model_in_path, strip_key},
     },
@@ -24,6 +25,8 @@ pub(super) struct Outgoing<'a> {
     headers: HeaderMap,
     intake: Option<Intake>,
     timeouts: Timeouts,
+    /// The query, where it is another one than the client's.
+    pub(super) query: Option<String>,
 }
 
 impl<'a> Outgoing<'a> {
@@ -34,11 +37,19 @@ impl<'a> Outgoing<'a> {
     ) -> Result<Self, IntakeError> {
         let mut headers = call.parts.headers.clone();
         headers::strip_request(&mut headers);
+        if owned::making(call.route.operation) != Making::Nothing {
+            headers::offer_without(&mut headers, "br");
+        }
+        if owned::listed(call.route.operation).is_some() {
+            let identity = HeaderValue::from_static("identity");
+            headers.insert(header::ACCEPT_ENCODING, identity);
+        }
         let mut outgoing = Self {
             call,
             headers,
             intake,
             timeouts,
+            query: None,
         };
         if outgoing.may_be_renamed() {
             outgoing.decode().await?;
@@ -126,7 +137,12 @@ impl Outgoing<'_> {
                 path = replace_model_in_path(&path, raw, asked);
             }
         }
-        if let Some(query) = uri.query() {
+        // Another query is none where nothing is left of the client's.
+        let other = self
+            .query
+            .as_deref()
+            .map(|q| Some(q).filter(|q| !q.is_empty()));
+        if let Some(query) = other.unwrap_or(uri.query()) {
             let kept = strip_key(query);
             if !kept.is_empty() || query.is_empty() {
                 path.push('?');

@@ -23,6 +23,9 @@ const REASON: HeaderName = HeaderName::from_static("x-fairlane-reason");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// What is said of things that nobody, or another key, is known to have made.
+const UNKNOWN: &str = "Nothing is known here of what this request refers to.";
+
 /// A refusal in the making.
 #[derive(Debug)]
 pub(super) struct Refused {
@@ -36,6 +39,10 @@ pub(super) struct Refused {
     pub(super) detail: Option<String>,
     /// Whether nobody is there any more to read it.
     pub(super) is_too_late: bool,
+    /// Whether it is about the response that the request continues.
+    pub(super) is_continued: bool,
+    /// Whether repeating the request would not help, whatever the reason usually means.
+    pub(super) is_final: bool,
 }
 
 impl Refused {
@@ -48,6 +55,33 @@ impl Refused {
             allow: None,
             detail: None,
             is_too_late: false,
+            is_continued: false,
+            is_final: false,
+        }
+    }
+
+    /// What the request refers to is unknown, or nothing that this key made; both read alike.
+    pub(super) fn owner_unknown() -> Self {
+        Self::new(Reason::OwnerUnknown, UNKNOWN)
+    }
+
+    /// The account that holds what the request refers to does not take it.
+    pub(super) fn owner_unavailable() -> Self {
+        Self::new(
+            Reason::OwnerUnavailable,
+            "The account that holds what this request refers to takes no new requests.",
+        )
+    }
+
+    /// The account that held what the request refers to is gone.
+    pub(super) fn owner_gone(is_continued: bool) -> Self {
+        Self {
+            is_continued,
+            is_final: true,
+            ..Self::new(
+                Reason::OwnerUnavailable,
+                "The account that held what this request refers to is gone.",
+            )
         }
     }
 
@@ -81,7 +115,11 @@ impl Refused {
         let retry_after = self.retry_after.map(spread);
         let refusal = errors::Refusal {
             retry_after_secs: retry_after.and_then(|s| u32::try_from(s).ok()),
-            ..errors::Refusal::new(self.reason, &self.message)
+            ..if self.is_continued {
+                errors::Refusal::not_continuable(self.reason, &self.message)
+            } else {
+                errors::Refusal::new(self.reason, &self.message)
+            }
         };
         let body = errors::body(protocol, &refusal);
         let mut response = Response::new(Reply::whole(body));
@@ -99,7 +137,7 @@ impl Refused {
         if let Some(seconds) = retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if !self.reason.is_curable_by_repeating() {
+        if self.is_final || !self.reason.is_curable_by_repeating() {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
         if let Some(allow) = self.allow {
@@ -230,15 +268,8 @@ fn denied_message(denied: &Denied) -> String {
         Reason::UsageLimitReached => format!(
             "The quota of every account that could take this request is used up; the first is expected to be free in {free_in} s. Another account would help."
         ),
-        Reason::OwnerUnavailable => {
-            "The account that holds what this request refers to takes no new requests, or is gone.".to_owned()
-        }
-        Reason::OwnerConflict => {
-            "This request refers to things that two different accounts hold; no one account has them all.".to_owned()
-        }
-        Reason::OwnerUnknown => {
-            "This gateway does not know what the request refers to, and more than one account could have it.".to_owned()
-        }
+        Reason::OwnerUnavailable => Refused::owner_unavailable().message,
+        Reason::OwnerUnknown => UNKNOWN.to_owned(),
         Reason::ShuttingDown => "This gateway is stopping.".to_owned(),
         Reason::InvalidClientKey => {
             format!("This client key was taken away.{waited}")

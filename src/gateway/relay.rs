@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     clock::{Instant, unix_millis},
-    domain::{ledger::Outcome, pool::EdgeRef},
+    domain::{ledger::Outcome, owners::Object, pool::EdgeRef},
     engine::{
         admission::{Lease, RETRY_AFTER_MAX_SECONDS},
         dispatch::Dispatched,
@@ -290,6 +290,9 @@ impl Relay {
         self.bytes += data.len() as u64;
         if let Some(watch) = &mut self.watch {
             watch.feed(data);
+            if let Watch::Answer(watcher) = watch {
+                self.ticket.learns(watcher.take_made(), &self.edge);
+            }
         }
         if self.idle.is_some() {
             self.last_byte_at = Instant::now();
@@ -333,6 +336,7 @@ impl Relay {
             Watch::Answer(watcher) => judge(end, watcher),
             Watch::Error(excerpt) => Judged::failed(end, text_of(&excerpt)),
         };
+        self.ticket.learns(judged.made, &self.edge);
         let error = judged.error;
         let error = error.map(|text| self.edge.credential().secret.masked_in(&text));
         self.lease = None;
@@ -365,6 +369,7 @@ struct Judged {
     outcome: Outcome,
     error: Option<String>,
     usage: Usage,
+    made: Vec<Object>,
     /// Whether the client may see a proper end.
     is_whole: bool,
 }
@@ -381,6 +386,7 @@ impl Judged {
             outcome,
             error: Some(error),
             usage: Usage::default(),
+            made: Vec::new(),
             is_whole,
         }
     }
@@ -413,6 +419,7 @@ fn judge(end: End, watcher: Watcher) -> Judged {
         outcome,
         error,
         usage: verdict.usage,
+        made: verdict.made,
         is_whole,
     }
 }

@@ -7,11 +7,15 @@ use crate::{
     domain::{
         ids::RequestId,
         ledger::{Entry, Outcome},
+        owners::Object,
         pool::{ClientKey, EdgeRef},
         protocol::Protocol,
         reason::Reason,
     },
-    engine::live::{Live, Stage},
+    engine::{
+        live::{Live, Stage},
+        owners::Maker,
+    },
     protocol::usage::Usage,
 };
 use std::{sync::Arc, time::Duration};
@@ -75,6 +79,15 @@ impl Ticket {
 
     pub(super) fn protocol(&self) -> Protocol {
         self.protocol
+    }
+
+    /// The answer has made these, on that edge.
+    pub(super) fn learns(&self, made: Vec<Object>, edge: &EdgeRef) {
+        if !made.is_empty() {
+            let key = self.entry.as_ref().and_then(|entry| entry.key);
+            let maker = Maker::at(key, edge);
+            self.door.gateway.owners.learned(made, maker);
+        }
     }
 
     fn note(&mut self, note: impl FnOnce(&mut Entry)) {

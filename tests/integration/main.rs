@@ -19,6 +19,7 @@ mod lifecycle;
 mod limits;
 mod models;
 mod oddities;
+mod owners;
 mod plumbing;
 mod renames;
 mod secrets;

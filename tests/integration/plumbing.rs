@@ -35,7 +35,7 @@ async fn queries_reach_upstream_byte_for_byte() {
     let world = yielding(Setup::default()).await;
     let query = "?a=1&a=2&empty=&flag&sp=%20+&u=%ED%95%9C&enc=%2F%3F%26&&=x&h=%23&k.ey=1&q='[]{}|";
     for (method, path) in [
-        ("GET", "/v1/files"),
+        ("GET", "/v1/files/file-1"),
         ("DELETE", "/v1/files/file-1"),
         ("POST", "/v1/chat/completions"),
         ("POST", "/v1/messages"),

@@ -5,14 +5,15 @@ use crate::{
     domain::{
         admission::Note,
         dispatch::{Cause, Provenance},
-        ids::{AccountId, CredentialId},
+        ids::{AccountId, CredentialId, KeyId},
         ledger::Entry,
+        owners::{Object, ObjectKind, OwnerRow, Sighting},
         pool::Pool,
         settings::Layer,
     },
-    engine::configuration::Configuration,
+    engine::{configuration::Configuration, owners::Owners},
     gateway::Reply,
-    ports::{Attempt, Ledger, PoolWatch, SendFailure, Sending, Started},
+    ports::{Attempt, Ledger, OwnerStore, PoolWatch, SendFailure, Sending, Started, Stored},
     telemetry::metrics::Metrics,
 };
 use http::Response;
@@ -31,6 +32,28 @@ impl PoolWatch for Nothing {
     fn credential_refused(&self, _: CredentialId) {}
 
     fn billing_refused(&self, _: &[AccountId]) {}
+}
+
+impl OwnerStore for Nothing {
+    fn bind(&self, _: Vec<OwnerRow>) -> Stored<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn try_bind(&self, _: OwnerRow) -> bool {
+        true
+    }
+
+    fn sightings(&self, objects: Vec<Object>, _: Option<KeyId>) -> Stored<'_, Vec<Sighting>> {
+        Box::pin(async move { Ok(objects.iter().map(|_| Sighting::Never).collect()) })
+    }
+
+    fn own_objects(&self, _: ObjectKind, _: Option<KeyId>) -> Stored<'_, Vec<OwnerRow>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn forget(&self, _: Object, _: Option<KeyId>) -> Stored<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
 }
 
 impl Upstream for Nothing {
@@ -53,6 +76,7 @@ fn door(takes: Duration) -> Arc<Door> {
         configuration,
         Metrics::default(),
         (Arc::new(Nothing), Arc::new(Nothing)),
+        Owners::new(Arc::new(Nothing)),
     );
     let elsewhere: Elsewhere = Arc::new(move |_| {
         Box::pin(async move {

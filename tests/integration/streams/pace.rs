@@ -18,7 +18,13 @@ async fn check_at_once(path: &str, ask: &Value, content_type: &str, pieces: &[&s
         .write(&request(path, &accepts, &ask.to_string()))
         .await;
     let mut exchange = hand.take().await;
-    assert!(exchange.head.contains("\r\naccept-encoding: gzip, br\r\n"));
+    // What a response makes must be read on its way, in a coding that can be undone.
+    let offered = if path == "/v1/responses" {
+        "\r\naccept-encoding: gzip\r\n"
+    } else {
+        "\r\naccept-encoding: gzip, br\r\n"
+    };
+    assert!(exchange.head.contains(offered), "{}", exchange.head);
     exchange.begin(content_type).await;
     for piece in pieces {
         exchange.say(piece).await;
