@@ -334,3 +334,30 @@ fn what_is_no_list_is_not_shown() {
         r#"{"data":[{"id":"b"}]}"#,
     );
 }
+
+#[test]
+fn pages_are_joined_in_their_order_and_say_where_they_end() {
+    let check = |pages: &[&str], has_more, expect: Option<&str>| {
+        let pages: Vec<Vec<u8>> = pages.iter().map(|p| p.as_bytes().to_vec()).collect();
+        let joined = join_pages(&pages, has_more);
+        let joined = joined.map(|body| String::from_utf8(body).unwrap());
+        assert_eq!(joined.as_deref(), expect);
+    };
+    let first = r#"{"object":"list","data":[ {"id":"a","n":1.0} ],"first_id":"a","last_id":"a","has_more":true}"#;
+    let second = r#"{"data":[{"id":"b"},{"id":"c"}],"has_more":false}"#;
+    check(
+        &[first, second],
+        false,
+        Some(
+            r#"{"object":"list","data":[{"id":"a","n":1.0},{"id":"b"},{"id":"c"}],"first_id":"a","last_id":"c","has_more":false}"#,
+        ),
+    );
+    let empty = r#"{"data":[],"first_id":null,"last_id":null}"#;
+    check(
+        &[empty, empty],
+        true,
+        Some(r#"{"data":[],"first_id":null,"last_id":null}"#),
+    );
+    check(&[second, "[]"], true, None);
+    check(&[], true, None);
+}

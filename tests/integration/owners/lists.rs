@@ -1,5 +1,6 @@
 //! Lists show a key its own things.
 use super::*;
+use crate::harness::{SECRET, secret_of};
 use fairlane::sim::{Act, Rule};
 
 async fn listed(world: &World, key: &str, query: &str) -> (Vec<String>, bool) {
@@ -50,6 +51,36 @@ async fn a_list_shows_the_keys_own_things_on_all_its_accounts() {
         }
         assert_eq!(pages, all, "pages of {limit}");
     }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn batches_are_listed_to_their_maker_with_what_they_have_made() {
+    let world = two().start().await;
+    let mut batches = Vec::new();
+    for key in [KEY, OTHER] {
+        let (input, _) = file(&world, key).await;
+        let body = json!({"input_file_id": input, "endpoint": "/v1/responses",
+                          "completion_window": "24h"});
+        let made = asks(key, Method::POST, "/v1/batches", &body);
+        batches.push(id_of(&world.answer(made).await));
+    }
+    let mine = &batches[0];
+    // Done behind fairlane's back, so that only the list can tell what was made.
+    for secret in [SECRET.to_owned(), secret_of("two")] {
+        let done = asks(
+            &secret,
+            Method::GET,
+            &format!("/v1/batches/{mine}"),
+            &Value::Null,
+        );
+        world.answer_at(world.sim.addr, done).await;
+    }
+    let list = read_as(&world, KEY, "/v1/batches").await.json();
+    assert_eq!(list["data"].as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(list["data"][0]["id"], **mine);
+    let output = list["data"][0]["output_file_id"].as_str().unwrap();
+    id_of(&read_as(&world, KEY, &format!("/v1/files/{output}")).await);
     world.end().await;
 }
 
