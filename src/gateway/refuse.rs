@@ -33,6 +33,8 @@ pub(super) struct Refused {
     pub(super) message: String,
     /// When to come again, in seconds, before spreading.
     pub(super) retry_after: Option<u64>,
+    /// When that will help, in seconds since 1970, where it is later than clients may be told to wait.
+    pub(super) resets_at: Option<i64>,
     /// The methods that the path has.
     pub(super) allow: Option<&'static str>,
     /// What happened, for ledger and log alone.
@@ -52,6 +54,7 @@ impl Refused {
             reason,
             message: message.into(),
             retry_after: is_worth_repeating.then_some(1),
+            resets_at: None,
             allow: None,
             detail: None,
             is_too_late: false,
@@ -115,6 +118,7 @@ impl Refused {
         let retry_after = self.retry_after.map(spread);
         let refusal = errors::Refusal {
             retry_after_secs: retry_after.and_then(|s| u32::try_from(s).ok()),
+            resets_at: self.resets_at,
             ..if self.is_continued {
                 errors::Refusal::not_continuable(self.reason, &self.message)
             } else {
@@ -208,9 +212,18 @@ impl Refused {
         let mut refused = Self::new(denied.refusal.reason, denied_message(denied));
         if refused.retry_after.is_some() {
             refused.retry_after = Some(denied.retry_after_seconds);
+            refused.resets_at = later_reset(denied);
         }
         refused
     }
+}
+
+/// When a candidate is expected to be free again, if that is later than `Retry-After` may say.
+fn later_reset(denied: &Denied) -> Option<i64> {
+    let is_later = |ms: &u64| *ms > RETRY_AFTER_MAX_SECONDS * 1000;
+    let ms = denied.free_in_ms.filter(is_later)?;
+    let at = crate::clock::unix_millis().checked_add(i64::try_from(ms).ok()?)?;
+    Some(at.div_euclid(1000) + 1)
 }
 
 fn failure_message(reason: Reason) -> &'static str {
