@@ -30,6 +30,8 @@ pub struct Act {
     pub read_delay_ms: u64,
     /// Answers (or closes) before the request's body is read.
     pub early: bool,
+    /// Answers (or closes) once so many bytes of the request's body were read.
+    pub early_after_bytes: Option<u64>,
     /// Waits before the head.
     pub delay_headers_ms: Option<u64>,
     /// Waits between the head and the first piece.

@@ -164,7 +164,7 @@ impl Connection<'_> {
         after
     }
 
-    /// Reads the body, unless the answer comes before it.
+    /// Reads the body, or as much of it as the answer waits for.
     async fn receive(
         &mut self,
         stream: &mut TcpStream,
@@ -172,7 +172,8 @@ impl Connection<'_> {
         act: Option<&Act>,
         is_early: bool,
     ) -> Result<Received, Stop> {
-        if is_early {
+        let enough = act.and_then(|act| act.early_after_bytes);
+        if is_early && enough.is_none() {
             return Ok(Received::default());
         }
         if let Some(act) = act
@@ -188,6 +189,7 @@ impl Connection<'_> {
         let end = loop {
             match reader.feed(&mut self.buffer) {
                 Ok(true) => break Ok(()),
+                Ok(false) if enough.is_some_and(|bytes| reader.length() >= bytes) => break Ok(()),
                 Ok(false) => {}
                 Err(_) => break Err(Stop::Malformed),
             }
@@ -277,7 +279,9 @@ impl Connection<'_> {
 
 /// Whether the answer comes before the body is read.
 fn is_early(act: &Act, head: &Head) -> bool {
-    act.early || (head.expects_continue && act.expect == Expect::Refuse)
+    act.early
+        || act.early_after_bytes.is_some()
+        || (head.expects_continue && act.expect == Expect::Refuse)
 }
 
 fn lay_out(reply: Reply, act: Option<&Act>, head: &Head, is_early: bool) -> Plan {

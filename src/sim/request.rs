@@ -240,6 +240,11 @@ impl BodyReader {
         left - take as u64
     }
 
+    /// How many bytes of the body were read.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
     /// What was read, whether or not the end was seen.
     pub(super) fn finish(self) -> Received {
         Received {

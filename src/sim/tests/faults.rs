@@ -109,6 +109,25 @@ async fn an_early_answer_leaves_the_body_unread() {
 }
 
 #[tokio::test]
+async fn an_answer_may_come_after_a_part_of_the_body() {
+    let sim = Sim::start(Config::recording()).await.unwrap();
+    let act = Act {
+        early_after_bytes: Some(10),
+        ..Act::status(429)
+    };
+    sim.script([Rule::new(act)]);
+    let head = "POST /v1/files HTTP/1.1\r\nHost: h\r\nx-api-key: a\r\nContent-Length: 100\r\n\r\n";
+    let (got, end) = converse(&sim, &format!("{head}0123456789")).await;
+    assert!(
+        got.starts_with("HTTP/1.1 429 ") && got.contains("connection: close"),
+        "{got}"
+    );
+    assert!(end.is_ok());
+    let record = &sim.log()[0];
+    assert_eq!((record.is_complete, record.body_bytes), (false, 10));
+}
+
+#[tokio::test]
 async fn a_client_that_expects_it_is_told_to_go_on() {
     let sim = Sim::start(Config::recording()).await.unwrap();
     let mut stream = TcpStream::connect(sim.addr).await.unwrap();
