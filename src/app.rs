@@ -255,7 +255,12 @@ fn background(store: &Store, reload: &Reload, keeper: &Keeper) -> Vec<JoinHandle
         tasks::spawn("keeper", kept.keep(store.clone(), reload.clone())),
         tasks::spawn(
             "credential tests",
-            standing::retest(store.clone(), reload.clone(), tested),
+            standing::retest(
+                store.clone(),
+                reload.clone(),
+                tested,
+                standing::Pace::default(),
+            ),
         ),
     ]
 }

@@ -206,20 +206,41 @@ impl std::fmt::Display for Shown {
     }
 }
 
+/// How often refused credentials are tested.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// How often it is looked whether a test is due.
+    pub look_every: Duration,
+    /// How long to wait before the test that follows so many earlier ones.
+    pub wait: fn(u32) -> Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            look_every: LOOK_EVERY,
+            wait: |done| Duration::from_millis(retest::wait_ms(done)),
+        }
+    }
+}
+
 /// When each refused credential is tested next.
 #[derive(Default)]
-struct Schedule(HashMap<CredentialId, (u32, Instant)>);
+struct Schedule {
+    pace: Pace,
+    next: HashMap<CredentialId, (u32, Instant)>,
+}
 
 impl Schedule {
     /// Follows the pool, and gives those that are due. Each is counted as tested.
     fn due(&mut self, pool: &Pool, now: Instant) -> Vec<CredentialId> {
         let refused = pool.credentials().iter().filter(|c| is_refused(c));
         let refused: BTreeSet<CredentialId> = refused.map(|c| c.id).collect();
-        self.0.retain(|id, _| refused.contains(id));
-        let after = |done| now + Duration::from_millis(retest::wait_ms(done));
+        self.next.retain(|id, _| refused.contains(id));
+        let after = |done| now + (self.pace.wait)(done);
         let mut due = Vec::new();
         for id in refused {
-            let (done, at) = self.0.entry(id).or_insert_with(|| (0, after(0)));
+            let (done, at) = self.next.entry(id).or_insert_with(|| (0, after(0)));
             if *at <= now {
                 *done += 1;
                 *at = after(*done);
@@ -235,10 +256,13 @@ fn is_refused(credential: &Credential) -> bool {
 }
 
 /// Tests refused credentials when they are due, for ever.
-pub async fn retest(store: Store, reload: Reload, upstream: Arc<dyn Upstream>) {
-    let mut schedule = Schedule::default();
+pub async fn retest(store: Store, reload: Reload, upstream: Arc<dyn Upstream>, pace: Pace) {
+    let mut schedule = Schedule {
+        pace,
+        ..Schedule::default()
+    };
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(pace.look_every).await;
         let pool = Arc::clone(&reload.configuration().pool());
         let due = schedule.due(&pool, Instant::now());
         let tests = due.into_iter().map(|id| works(&pool, id, &*upstream));
