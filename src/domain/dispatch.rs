@@ -78,6 +78,8 @@ pub struct Mobility {
     pub is_repeatable: bool,
     /// Whether the operator lets requests move on after answers that may have cost something.
     pub retries_5xx: bool,
+    /// Whether a limit that it meets cools what is limited.
+    pub is_evidence: bool,
 }
 
 /// The attempts of one request.
@@ -139,8 +141,10 @@ impl Plan {
     /// An attempt on `edge` was answered. Gives whether another may take the request; `tried`
     /// collects where not to go again.
     ///
-    /// A limit needs no entry there: what is limited cools, and may be asked again once it has.
-    /// That goes for a request that cannot leave its account too, since a limit is a refusal.
+    /// A limit that cools what is limited needs no entry there: it may be asked again once that is
+    /// over. That goes for a request that cannot leave its account too, since a limit is a refusal.
+    /// Where nothing cools, as after a look at what an owner has, nothing would hold the request back
+    /// from meeting the same limit at once.
     pub fn may_move_after(
         &self,
         meaning: Meaning,
@@ -148,13 +152,16 @@ impl Plan {
         tried: &mut Vec<Tried>,
     ) -> bool {
         let Mobility {
-            tie, retries_5xx, ..
+            tie,
+            retries_5xx,
+            is_evidence,
+            ..
         } = self.mobility;
         if self.attempts >= self.max_attempts || !meaning.is_movable(retries_5xx) {
             return false;
         }
         match meaning {
-            Meaning::Limited(_) => true,
+            Meaning::Limited(_) if is_evidence => true,
             // Another credential of the same account may be accepted.
             Meaning::AuthRefused if tie != Tie::Owner => {
                 tried.push(Tried::Credential(edge.credential));
@@ -191,6 +198,7 @@ mod tests {
         tie: Tie::None,
         is_repeatable: false,
         retries_5xx: false,
+        is_evidence: true,
     };
     const PLACE: Place<'_> = Place {
         credential: CredentialId::from_u128(7),
@@ -280,12 +288,27 @@ mod tests {
         assert_eq!(answered(asked_for, Meaning::Failed), (true, account));
     }
 
+    const LIMITED: Meaning = Meaning::Limited(meaning::Limited {
+        wait_ms: None,
+        is_quota: false,
+    });
+
+    #[test]
+    fn a_limit_that_cools_nothing_is_met_once_on_each_account() {
+        let look = Mobility {
+            is_evidence: false,
+            ..FREE
+        };
+        let account = vec![Tried::Account(AccountId::from_u128(1))];
+        assert_eq!(answered(look, LIMITED), (true, account));
+        for tie in [Tie::Account, Tie::Owner] {
+            let bound = Mobility { tie, ..look };
+            assert_eq!(answered(bound, LIMITED), (false, Vec::new()));
+        }
+    }
+
     #[test]
     fn what_is_bound_waits_for_a_limit_and_never_leaves() {
-        let limited = Meaning::Limited(meaning::Limited {
-            wait_ms: None,
-            is_quota: false,
-        });
         let credential = vec![Tried::Credential(PLACE.credential)];
         let single = Mobility {
             tie: Tie::Account,
@@ -295,8 +318,8 @@ mod tests {
             tie: Tie::Owner,
             ..FREE
         };
-        assert_eq!(answered(single, limited), (true, Vec::new()));
-        assert_eq!(answered(owned, limited), (true, Vec::new()));
+        assert_eq!(answered(single, LIMITED), (true, Vec::new()));
+        assert_eq!(answered(owned, LIMITED), (true, Vec::new()));
         assert_eq!(answered(single, Meaning::AuthRefused), (true, credential));
         assert_eq!(answered(owned, Meaning::AuthRefused), (false, Vec::new()));
         assert_eq!(

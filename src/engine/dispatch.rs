@@ -116,6 +116,7 @@ pub async fn dispatch(
         },
         is_repeatable: rules.is_repeatable,
         retries_5xx: rules.retries_5xx,
+        is_evidence: demand.is_evidence(),
     };
     let mut course = Course {
         route,
