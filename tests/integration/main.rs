@@ -6,6 +6,7 @@
 
 mod breaks;
 mod byte_exact;
+mod cooling;
 mod cors;
 mod dashboard;
 mod encodings;
@@ -18,13 +19,19 @@ mod leaving;
 mod lifecycle;
 mod limits;
 mod models;
+mod moving;
+mod naming;
 mod oddities;
 mod owners;
 mod plumbing;
+mod pool;
+mod refused;
 mod renames;
 mod secrets;
+mod shots;
 mod smoke;
 mod sse_boundaries;
+mod standing;
 mod stopping;
 mod streams;
 mod tls;
