@@ -1,6 +1,6 @@
 //! What upstream limits, waits: as long as it was told to, as a whole, and nobody else with it.
 use crate::{
-    hand::{Caller, Way, within},
+    hand::{Caller, within},
     harness::{Answer, SECRET, Setup, World, chat, post, secret_of},
     pool::{CHAT, chat_with, key_of, limited, ranked, rows_and_last, secret},
 };
@@ -513,83 +513,6 @@ async fn a_limit_that_ends_after_the_clients_patience_is_told_at_once() {
     let refused = world.post(CHAT, &chat(false)).await;
     assert_eq!(refused.reason(), "account_cooling");
     world.end().await;
-}
-
-/// Sticky by every means that clients have.
-fn sticky(body: &Value) -> http::Request<http_body_util::Full<bytes::Bytes>> {
-    let mut request = post("/v1/responses", body.to_string());
-    let headers = request.headers_mut();
-    headers.insert("session-id", "s-1".parse().unwrap());
-    headers.insert("x-claude-code-session-id", "s-1".parse().unwrap());
-    request
-}
-
-/// A session has been with its account until `out` happens to that: what follows goes elsewhere.
-async fn check_session_moves(out: impl AsyncFn(&World) -> Option<Caller>) {
-    let world = ranked(&["two"])
-        .with("/accounts/0/stream_limit", json!(1))
-        .env("FAIRLANE_ACCOUNT_STREAM_RESERVE", "0")
-        .start()
-        .await;
-    let ask = json!({"model": "m", "input": "x", "prompt_cache_key": "p-1"});
-    let go = async || world.answer(sticky(&ask)).await.status;
-    assert_eq!(go().await, StatusCode::OK);
-    assert_eq!(world.asked("/v1/responses"), ["one"]);
-    world.quiet().await;
-    let holder = out(&world).await;
-    let before = world.asked("/v1/responses").len();
-    for _ in 0..5 {
-        assert_eq!(go().await, StatusCode::OK);
-    }
-    assert_eq!(world.asked("/v1/responses")[before..], ["two"; 5]);
-    if let Some(holder) = holder {
-        holder.leave(Way::Fin);
-    }
-    world.end().await;
-}
-
-#[tokio::test]
-async fn a_session_goes_elsewhere_while_its_account_cools() {
-    check_session_moves(async |world| {
-        let rule = Rule::new(limited("600")).credential(SECRET).times(1);
-        world.sim.script([rule]);
-        let scoped = world.post(CHAT, &chat(false)).await;
-        assert_eq!(scoped.status, StatusCode::OK);
-        None
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_session_goes_elsewhere_while_its_account_is_disabled_or_gone() {
-    check_session_moves(async |world| {
-        let path = format!("/accounts/{}/disable", world.account("one").await.id);
-        world.admin(Method::POST, &path, &Value::Null).await;
-        None
-    })
-    .await;
-    check_session_moves(async |world| {
-        let path = format!("/credentials/{}", world.credential("one").await.id);
-        world.admin(Method::DELETE, &path, &Value::Null).await;
-        None
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_session_goes_elsewhere_while_its_account_is_full() {
-    check_session_moves(async |world| {
-        let act = Act {
-            stall_after: Some(1),
-            ..Act::chunks(["data: {\"choices\":[]}\n\n", "data: [DONE]\n\n"])
-        };
-        let act = act.header("content-type", "text/event-stream");
-        world.sim.script([Rule::new(act).path(CHAT)]);
-        let mut holder = Caller::post(world.address(), CHAT, &chat(true).to_string()).await;
-        holder.until("choices").await;
-        Some(holder)
-    })
-    .await;
 }
 
 #[tokio::test]

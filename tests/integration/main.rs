@@ -28,6 +28,7 @@ mod pool;
 mod refused;
 mod renames;
 mod secrets;
+mod sessions;
 mod shots;
 mod smoke;
 mod sse_boundaries;
