@@ -46,6 +46,8 @@ struct Shared {
     metrics: Metrics,
     pending: Mutex<Pending>,
     is_pending: Notify,
+    /// Held while something is written.
+    turn: tokio::sync::Mutex<()>,
 }
 
 /// What cools: a subject, or one model of it.
@@ -109,6 +111,7 @@ impl Keeper {
             metrics,
             pending: Mutex::default(),
             is_pending: Notify::new(),
+            turn: tokio::sync::Mutex::default(),
         }))
     }
 
@@ -136,14 +139,31 @@ impl Keeper {
         }
     }
 
-    /// Writes down what has been reported by now; on an error it stays reported.
+    /// Writes down what has been reported by now; on an error, or if that is given up midway, it
+    /// stays reported.
     pub async fn write(&self, store: &Store, reload: &Reload) -> Result<(), StoreError> {
-        let taken = mem::take(&mut *self.lock());
-        let written = write(&taken, store, reload).await;
-        if written.is_err() {
-            self.lock().put_back(taken);
-        }
-        written
+        // Whoever writes last, at the end, waits for what another has taken and not written.
+        let _turn = self.0.turn.lock().await;
+        let mut taken = Taken {
+            pending: mem::take(&mut *self.lock()),
+            keeper: self,
+        };
+        write(&taken.pending, store, reload).await?;
+        taken.pending = Pending::default();
+        Ok(())
+    }
+}
+
+/// What is being written; goes back unless it was.
+struct Taken<'k> {
+    pending: Pending,
+    keeper: &'k Keeper,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let unwritten = mem::take(&mut self.pending);
+        self.keeper.lock().put_back(unwritten);
     }
 }
 
