@@ -7,7 +7,7 @@ use crate::{
         ids::{AccountId, CredentialId, KeyId},
         ledger::Entry,
         owners::{Object, ObjectKind, OwnerRow, Sighting},
-        pool::BaseUrl,
+        pool::{BaseUrl, Fingerprint},
     },
     engine::payload::Payload,
 };
@@ -100,8 +100,8 @@ pub trait Ledger: Send + Sync {
 pub trait PoolWatch: Send + Sync {
     /// Something cooled, rested or came back.
     fn noted(&self, note: &Note);
-    /// Upstream refuses a credential: it is to be disabled.
-    fn credential_refused(&self, credential: CredentialId);
+    /// Upstream refuses a credential's secret: while it has that secret it is to be disabled.
+    fn credential_refused(&self, credential: CredentialId, secret: Fingerprint);
     /// Upstream refuses to bill these accounts: they are to be disabled.
     fn billing_refused(&self, accounts: &[AccountId]);
 }

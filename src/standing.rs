@@ -10,7 +10,7 @@ use crate::{
         admission::{Note, Subject},
         cooldown::Kept,
         ids::{AccountId, CredentialId},
-        pool::{Credential, DisabledReason, Pool, State},
+        pool::{Credential, DisabledReason, Fingerprint, Pool, State},
         protocol::Protocol,
         retest,
     },
@@ -60,7 +60,7 @@ type Reported = (Option<Kept>, i64);
 #[derive(Default)]
 struct Pending {
     cooldowns: HashMap<Cools, Reported>,
-    refused: BTreeSet<CredentialId>,
+    refused: BTreeSet<(CredentialId, Fingerprint)>,
     unpaid: BTreeSet<AccountId>,
 }
 
@@ -93,8 +93,8 @@ impl PoolWatch for Keeper {
         }
     }
 
-    fn credential_refused(&self, credential: CredentialId) {
-        self.lock().refused.insert(credential);
+    fn credential_refused(&self, credential: CredentialId, secret: Fingerprint) {
+        self.lock().refused.insert((credential, secret));
         self.0.is_pending.notify_one();
     }
 
@@ -194,22 +194,22 @@ async fn write(taken: &Pending, store: &Store, reload: &Reload) -> Result<(), St
     if !changes.is_empty() {
         store.keep_cooldowns(now_ms, changes).await?;
     }
-    let refused = taken
-        .refused
-        .iter()
-        .map(|id| (Subject::Credential(*id), DisabledReason::Auth));
-    let unpaid = taken
-        .unpaid
-        .iter()
-        .map(|id| (Subject::Account(*id), DisabledReason::Billing));
-    let mut has_changed = false;
-    for (subject, reason) in refused.chain(unpaid) {
-        if store.disable(subject, reason).await? {
-            has_changed = true;
-            tracing::warn!(subject = %Shown(subject), reason = reason.name(), "disabled: upstream refuses it");
+    let mut disabled = Vec::new();
+    for (id, secret) in &taken.refused {
+        if store.refuse(*id, *secret).await? {
+            disabled.push((Subject::Credential(*id), DisabledReason::Auth));
         }
     }
-    if has_changed {
+    for id in &taken.unpaid {
+        let (subject, reason) = (Subject::Account(*id), DisabledReason::Billing);
+        if store.disable(subject, reason).await? {
+            disabled.push((subject, reason));
+        }
+    }
+    for (subject, reason) in &disabled {
+        tracing::warn!(subject = %Shown(*subject), reason = reason.name(), "disabled: upstream refuses it");
+    }
+    if !disabled.is_empty() {
         reload.now().await?;
     }
     Ok(())

@@ -211,7 +211,11 @@ impl Course<'_> {
     ) -> Step {
         let accounts: Vec<AccountId> = edge.accounts().map(|a| a.id).collect();
         match meaning {
-            Meaning::AuthRefused => self.route.watch.credential_refused(edge.credential().id),
+            Meaning::AuthRefused => {
+                let refused = edge.credential();
+                let watch = self.route.watch;
+                watch.credential_refused(refused.id, refused.fingerprint);
+            }
             Meaning::BillingRefused => self.route.watch.billing_refused(&accounts),
             _ => (),
         }

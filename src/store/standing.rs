@@ -7,7 +7,7 @@ use crate::domain::{
     admission::Subject,
     cooldown::Kept,
     ids::{AccountId, CredentialId},
-    pool::DisabledReason,
+    pool::{DisabledReason, Fingerprint},
 };
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
@@ -117,6 +117,15 @@ pub fn disable(
     Ok(changed > 0)
 }
 
+/// Disables a credential that still takes work, if `secret` is still its own. `false` if not.
+pub fn refuse(tx: &Connection, id: CredentialId, secret: Fingerprint) -> Result<bool, StoreError> {
+    let has_it = "SELECT EXISTS (SELECT 1 FROM credentials WHERE id = ?1 AND fingerprint = ?2)";
+    let has_it: bool = tx
+        .prepare_cached(has_it)?
+        .query_row(params![Bits(id.as_u128()), secret], |row| row.get(0))?;
+    Ok(has_it && disable(tx, Subject::Credential(id), DisabledReason::Auth)?)
+}
+
 /// Enables what was disabled for `reason`. `false` if it is not, or not for that.
 pub fn enable(
     tx: &Connection,
@@ -180,6 +189,11 @@ impl Store {
         reason: DisabledReason,
     ) -> Result<bool, StoreError> {
         self.write(move |tx| disable(tx, subject, reason)).await
+    }
+
+    /// Disables a credential that still takes work, if `secret` is still its own. `false` if not.
+    pub async fn refuse(&self, id: CredentialId, secret: Fingerprint) -> Result<bool, StoreError> {
+        self.write(move |tx| refuse(tx, id, secret)).await
     }
 
     /// Enables what was disabled for `reason`. `false` if it is not, or not for that.

@@ -1,6 +1,7 @@
 //! What upstream refuses, and whose fault that is: a client's, a credential's, a purse's, an
 //! endpoint's, or everybody's at once.
 use crate::{
+    hand::Caller,
     harness::{Setup, World, chat, get, post, request, sha256},
     pool::{CHAT, ranked, secret},
 };
@@ -103,6 +104,29 @@ async fn a_refused_credential_is_taken_out_once_and_its_clients_are_served_elsew
     let done = world.done_by_upstream().await;
     assert_eq!(done, [("disable_credential".to_owned(), id)]);
     assert_eq!(world.account("one").await.state, State::Active);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_refusal_of_the_old_secret_says_nothing_of_the_new_one() {
+    let world = World::start().await;
+    let late = Act {
+        delay_headers_ms: Some(500),
+        ..Act::status(401)
+    };
+    world
+        .sim
+        .script([Rule::new(late).credential(&secret("one"))]);
+    let asked = Caller::post(world.address(), CHAT, &chat(false).to_string()).await;
+    world.sim.wait_for(|log| log.len() == 1).await.unwrap();
+    let path = format!("/credentials/{}/rotate", world.credential("one").await.id);
+    let fresh = json!({"secret": "sk-upstream-number-fresh"});
+    world.admin(Method::POST, &path, &fresh).await;
+    assert!(asked.end().await.status() < 500);
+    // Whatever is still to be kept is kept by the stop.
+    let world = world.restart(&[]).await;
+    world.check_unharmed().await;
+    assert_eq!(world.post(CHAT, &chat(false)).await.status, StatusCode::OK);
     world.end().await;
 }
 

@@ -117,7 +117,7 @@ impl Observer for Counts {
 impl PoolWatch for Counts {
     fn noted(&self, _: &Note) {}
 
-    fn credential_refused(&self, credential: CredentialId) {
+    fn credential_refused(&self, credential: CredentialId, _: crate::domain::pool::Fingerprint) {
         self.refused.lock().unwrap().push(credential);
     }
 

@@ -29,7 +29,7 @@ impl Ledger for Nothing {
 impl PoolWatch for Nothing {
     fn noted(&self, _: &Note) {}
 
-    fn credential_refused(&self, _: CredentialId) {}
+    fn credential_refused(&self, _: CredentialId, _: crate::domain::pool::Fingerprint) {}
 
     fn billing_refused(&self, _: &[AccountId]) {}
 }
