@@ -1,7 +1,7 @@
 //! The single shot after a limit: who has it, what it proves, to whom it passes; and who a limit
 //! holds back at all.
 use crate::{
-    hand::{Caller, Received, Way},
+    hand::{Caller, Received, Way, within},
     harness::{Setup, World, chat, get, post},
     pool::{CHAT, limited, ranked, secret},
 };
@@ -106,6 +106,74 @@ async fn a_burst_that_meets_the_same_limit_is_one_step_and_not_many() {
     let got = join_all(callers.into_iter().map(Caller::end)).await;
     assert!(got.iter().all(|got| got.status() == 200), "{got:?}");
     assert_eq!(world.seen(CHAT).len(), 20);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn who_cannot_be_served_in_time_any_more_is_told_so_and_does_not_wait_in_vain() {
+    let setup = Setup::default().env("FAIRLANE_CAPACITY_WAIT_SECONDS", "120");
+    let world = setup.start().await;
+    world.sim.script([
+        Rule::new(limited("1")).path(CHAT).times(1),
+        Rule::new(limited("1000")).path(CHAT),
+    ]);
+    let ask = chat(false).to_string();
+    let mut callers = vec![Caller::post(world.address(), CHAT, &ask).await];
+    world
+        .until("the first to wait", |(_, _, waiting)| waiting == 1)
+        .await;
+    for _ in 0..3 {
+        callers.push(Caller::post(world.address(), CHAT, &ask).await);
+    }
+    let all = join_all(callers.into_iter().map(Caller::end));
+    for got in within("everybody to be told", all).await {
+        assert_eq!(got.status(), 429);
+        assert!(got.head.contains("\r\nretry-after: "), "{}", got.head);
+    }
+    assert_eq!(world.seen(CHAT).len(), 2);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn who_comes_while_the_shot_is_out_waits_for_its_verdict_however_short_its_patience() {
+    let setup = Setup::default().env("FAIRLANE_CAPACITY_WAIT_SECONDS", "5");
+    let world = setup.start().await;
+    world.sim.script([
+        Rule::new(limited("1")).path(CHAT).times(1),
+        Rule::new(slowly(Act::default())).path(CHAT).times(1),
+    ]);
+    let oldest = Caller::post(world.address(), CHAT, &chat(false).to_string()).await;
+    world.sim.wait_for(|log| log.len() == 2).await.unwrap();
+    let answer = world.post(CHAT, &chat(false)).await;
+    assert_eq!((answer.status.as_u16(), answer.reason()), (200, ""));
+    assert_eq!(oldest.end().await.status(), 200);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn who_waits_for_a_slot_at_an_endpoint_that_begins_to_rest_is_told_so() {
+    let world = Setup::default()
+        .with("/accounts/0/stream_limit", json!(1))
+        .env("FAIRLANE_ACCOUNT_STREAM_RESERVE", "0")
+        .env("FAIRLANE_BREAKER_FAILURE_THRESHOLD", "1")
+        .env("FAIRLANE_CAPACITY_WAIT_SECONDS", "120")
+        .start()
+        .await;
+    let act = slowly(Act::status(503));
+    world.sim.script([Rule::new(act).path(CHAT)]);
+    let ask = chat(false);
+    let answers = within(
+        "both",
+        join_all([world.post(CHAT, &ask), world.post(CHAT, &ask)]),
+    )
+    .await;
+    let mut told: Vec<_> = answers
+        .iter()
+        .map(|a| (a.status.as_u16(), a.reason()))
+        .collect();
+    told.sort_unstable();
+    assert_eq!(told, [(503, ""), (503, "no_serviceable_account")]);
+    assert_eq!(world.seen(CHAT).len(), 1);
     world.end().await;
 }
 

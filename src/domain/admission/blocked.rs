@@ -5,6 +5,7 @@ use super::{
     subjects::Full,
 };
 use crate::domain::{
+    cooldown::Stage,
     moment::Moment,
     pool::{EdgeIndex, State},
     reason::Reason,
@@ -64,6 +65,7 @@ impl View<'_> {
                 seen.cooling += 1;
                 seen.is_quota_alone &= is_quota;
                 seen.cools_until = Some(earliest(seen.cools_until, free_at));
+                seen.expects_verdict |= self.expects_verdict(index, demand);
             }
             Some(Why::Full {
                 reason,
@@ -73,6 +75,20 @@ impl View<'_> {
                 seen.full.get_or_insert((reason, limit, used));
             }
         }
+    }
+
+    /// Whether all that holds an edge back is a shot that is out: its verdict may come at any moment.
+    fn expects_verdict(self, index: EdgeIndex, demand: &Demand) -> bool {
+        let pool = &self.layout.pool;
+        let asked = demand.model.as_deref();
+        let asked = asked.map(|model| pool.upstream_model(pool.edge(index), model));
+        self.layout.gates(index).limited.iter().all(|limited| {
+            let model = asked.filter(|_| limited.is_per_model);
+            let of_model = model.map(|m| self.subjects.model_cooldown(limited.subject, m));
+            let whole = self.subjects.cooldown(limited.subject);
+            let mut all = of_model.iter().chain([&whole]);
+            all.all(|cooldown| !matches!(cooldown.stage(), Stage::Cooling(_)))
+        })
     }
 }
 
@@ -91,6 +107,7 @@ struct Seen {
     rests_until: Option<Moment>,
     cools_until: Option<Moment>,
     is_quota_alone: bool,
+    expects_verdict: bool,
     full: Option<Full>,
 }
 
@@ -105,6 +122,7 @@ impl Default for Seen {
             rests_until: None,
             cools_until: None,
             is_quota_alone: true,
+            expects_verdict: false,
             full: None,
         }
     }
@@ -136,7 +154,8 @@ impl Seen {
             });
         }
         if let Some(free_at) = self.cools_until {
-            let reason = if self.is_quota_alone {
+            let is_used_up = self.is_quota_alone && !self.expects_verdict;
+            let reason = if is_used_up {
                 Reason::UsageLimitReached
             } else {
                 Reason::AccountCooling
@@ -145,8 +164,8 @@ impl Seen {
                 free_at: Some(free_at),
                 ..self.refusal(reason)
             };
-            let is_in_time = free_at <= demand.until;
-            return if is_in_time && !self.is_quota_alone {
+            let is_in_time = self.expects_verdict || free_at <= demand.until;
+            return if is_in_time && !is_used_up {
                 Blocked::ForNow(refusal)
             } else {
                 Blocked::ForGood(refusal)

@@ -182,6 +182,7 @@ impl Admission {
         let Some(row) = self.leases.remove(&lease) else {
             return;
         };
+        let told = effects.notes.len();
         let mut has_changed = self.judge_endpoint((now, lease), &row, evidence, effects);
         if row.is_evidence {
             has_changed |= match evidence {
@@ -206,6 +207,10 @@ impl Admission {
         if has_changed {
             self.follow(&gates);
             self.pass(now, effects);
+        }
+        let takes_away = |note: &Note| matches!(note, Note::Cooled { .. } | Note::Tripped(_));
+        if effects.notes.iter().skip(told).any(takes_away) {
+            self.refuse_the_hopeless(effects);
         }
     }
 
