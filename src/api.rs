@@ -4,11 +4,15 @@
 //! cookie of a session, not even that a path is unknown; a change is in force when its answer
 //! arrives; secrets go in and, but for those that were minted by that very call, never come out.
 mod accounts;
+mod acting;
+mod audit;
 mod concurrency;
+mod cooldown;
 mod credentials;
 mod edit;
 mod endpoints;
 mod error;
+mod explain;
 mod guard;
 mod input;
 mod keys;
@@ -44,11 +48,14 @@ const PREFIX: &str = "/api/admin";
 
 /// What the handlers share; cheap to clone.
 #[derive(Clone, Debug)]
-pub struct State(Arc<Shared>);
+pub struct State {
+    /// What is changed through it stands in the audit log as its caller's.
+    store: Store,
+    shared: Arc<Shared>,
+}
 
 #[derive(Debug)]
 struct Shared {
-    store: Store,
     reload: Reload,
     metrics: Metrics,
     live: Registry,
@@ -67,8 +74,7 @@ impl State {
         readiness: Readiness,
         access: Access,
     ) -> Self {
-        Self(Arc::new(Shared {
-            store,
+        let shared = Arc::new(Shared {
             reload,
             metrics,
             live,
@@ -76,39 +82,40 @@ impl State {
             access,
             tokens: guard::Tokens::default(),
             probe: readiness::Probe::default(),
-        }))
+        });
+        Self { store, shared }
     }
 
     fn store(&self) -> &Store {
-        &self.0.store
+        &self.store
     }
 
     fn reload(&self) -> &Reload {
-        &self.0.reload
+        &self.shared.reload
     }
 
     fn metrics(&self) -> &Metrics {
-        &self.0.metrics
+        &self.shared.metrics
     }
 
     fn live(&self) -> &Registry {
-        &self.0.live
+        &self.shared.live
     }
 
     fn readiness(&self) -> &Readiness {
-        &self.0.readiness
+        &self.shared.readiness
     }
 
     fn access(&self) -> &Access {
-        &self.0.access
+        &self.shared.access
     }
 
     fn tokens(&self) -> &guard::Tokens {
-        &self.0.tokens
+        &self.shared.tokens
     }
 
     fn probe(&self) -> &readiness::Probe {
-        &self.0.probe
+        &self.shared.probe
     }
 
     /// Brings what was just stored into force, so that whoever gets the answer finds it so.

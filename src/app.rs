@@ -447,6 +447,7 @@ async fn prune(store: Store, reload: Reload) {
 /// Brings the upstream secrets of the environment into the pool, and lets those drain that it
 /// brought before and no longer lists.
 async fn sync_environment(store: &Store, document: &Document) -> anyhow::Result<()> {
+    let store = store.acting_as("environment");
     let plan = store.import(document.clone(), Mode::Sync).await?;
     for warning in &plan.warnings {
         tracing::warn!("{warning}");

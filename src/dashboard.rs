@@ -27,6 +27,7 @@ mod settings;
 mod setup;
 mod shell;
 mod snippets;
+mod standing;
 mod tested;
 mod time;
 mod wants;
@@ -83,7 +84,8 @@ impl fmt::Debug for State {
 
 impl State {
     /// The handlers' view of the process. Fails only if a message file that was built in is broken.
-    pub fn new(parts: Parts) -> Result<Self, LocaleError> {
+    pub fn new(mut parts: Parts) -> Result<Self, LocaleError> {
+        parts.store = parts.store.acting_as("dashboard");
         let i18n = i18n::I18n::load()?;
         let fullness = fullness::Fullness::default();
         let pending = pool::Pending::default();

@@ -4,8 +4,11 @@
 //! swapped whole.
 pub mod admission;
 pub mod configuration;
+pub mod cooldowns;
 pub mod dispatch;
+pub mod explain;
 pub mod live;
+pub mod look;
 pub mod owners;
 pub mod payload;
 pub mod probe;

@@ -46,6 +46,8 @@ pub use self::{
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Inner>,
+    /// In whose name the audit log has what is changed through this handle.
+    actor: Arc<str>,
 }
 
 #[derive(Debug)]
@@ -56,8 +58,6 @@ struct Inner {
     writer: writer::Writer,
     path: PathBuf,
     instance_secret: [u8; 32],
-    /// The pool as it was read last.
-    known: pool::Known,
 }
 
 impl Store {
@@ -80,9 +80,23 @@ impl Store {
                 writer,
                 path: path.to_owned(),
                 instance_secret,
-                known: pool::Known::default(),
             }),
+            actor: "cli".into(),
         })
+    }
+
+    /// A handle whose changes stand in the audit log as those of `actor`. Who opened the database is
+    /// `cli`.
+    #[must_use]
+    pub fn acting_as(&self, actor: impl Into<Arc<str>>) -> Self {
+        Self {
+            actor: actor.into(),
+            ..self.clone()
+        }
+    }
+
+    fn actor(&self) -> Arc<str> {
+        Arc::clone(&self.actor)
     }
 
     /// Claims the database for serving; refused while another instance serves from it.

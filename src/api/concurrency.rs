@@ -1,4 +1,7 @@
-//! Who holds what at this moment: the pool's totals, and every request with what it waits for.
+//! Who holds what at this moment: the pool's totals, how each account, credential and endpoint stands,
+//! and every request with what it waits for.
+mod standing;
+
 use super::{
     State,
     error::ApiError,
@@ -33,6 +36,17 @@ const LIVE: &[Field] = &[
 
 const CONCURRENCY: &[Field] = &[
     Field::read("pool", Ref("PoolTotals"), "The pool as a whole."),
+    Field::read("accounts", List(&Ref("AccountStanding")), "Every account."),
+    Field::read(
+        "credentials",
+        List(&Ref("CredentialStanding")),
+        "Every credential.",
+    ),
+    Field::read(
+        "endpoints",
+        List(&Ref("EndpointStanding")),
+        "Every endpoint.",
+    ),
     Field::read(
         "live_requests",
         List(&Ref("LiveRequest")),
@@ -52,17 +66,21 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 pub(super) fn schemas() -> Vec<Schema> {
-    vec![
+    let mut schemas = vec![
         ("Concurrency".to_owned(), schema::answer(CONCURRENCY)),
         ("PoolTotals".to_owned(), schema::answer(POOL)),
         ("LiveRequest".to_owned(), schema::answer(LIVE)),
-    ]
+    ];
+    schemas.extend(standing::schemas());
+    schemas
 }
 
 async fn concurrency(
     extract::State(state): extract::State<State>,
 ) -> Result<Json<Value>, ApiError> {
-    let admission = state.reload().configuration().admission();
+    let configuration = state.reload().configuration();
+    let admission = configuration.admission();
+    let standings = standing::Standings::new(configuration);
     let (in_flight, capacity) = admission.stream_totals();
     let (leases, waiters) = admission.counts();
     let mut live = state.live().snapshot();
@@ -74,6 +92,9 @@ async fn concurrency(
             "leases": leases,
             "waiters": waiters,
         },
+        "accounts": standings.accounts(),
+        "credentials": standings.credentials(),
+        "endpoints": standings.endpoints(),
         "live_requests": live.iter().map(|request| show(request)).collect::<Vec<_>>(),
     })))
 }

@@ -1,6 +1,6 @@
 //! Credentials. Their secrets go in and never come out.
 use super::{
-    State,
+    acting::Acting,
     edit::{Which, edit},
     error::ApiError,
     input::{Id, Object},
@@ -16,7 +16,6 @@ use crate::{
     domain::{ids::CredentialId, pool::Credential},
     store::{Store, StoreError},
 };
-use axum::extract;
 use serde_json::{Map, Value, json};
 
 const LIMIT: (Type, Type) = (NULLABLE_INTEGER, NULLABLE_INTEGER);
@@ -47,7 +46,7 @@ pub(super) fn schemas() -> Vec<Schema> {
 }
 
 async fn rotate(
-    extract::State(state): extract::State<State>,
+    Acting(state): Acting,
     Id(id): Id<CredentialId>,
     Object(said): Object,
 ) -> Result<axum::Json<Value>, ApiError> {

@@ -119,6 +119,12 @@ impl ApiError {
         Self::mistakes(Code::InvalidField, vec![Mistake::new(path, what)])
     }
 
+    /// Nobody who is known asks.
+    pub(super) fn auth_required() -> Self {
+        let message = "this needs the header Authorization: Bearer with an admin token, or a login";
+        Self::new(Code::AuthRequired, message)
+    }
+
     /// There is nothing of that kind with the id that was asked for.
     pub(super) fn no_such(kind: &str) -> Self {
         Self::new(Code::NotFound, format!("there is no {kind} with that id"))

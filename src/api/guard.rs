@@ -6,6 +6,7 @@
 //! refused as soon as that removal is in force.
 use super::{
     State,
+    acting::Caller,
     error::{ApiError, Code},
 };
 use crate::{
@@ -20,35 +21,39 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::sync::{Arc, Mutex, PoisonError};
-use subtle::{Choice, ConstantTimeEq as _};
+use subtle::ConstantTimeEq as _;
 
 type Hash = [u8; 32];
 
-/// The hashes of the admin tokens, read again whenever the configuration has changed.
+/// The hashes and names of the admin tokens, read again whenever the configuration has changed.
 #[derive(Debug, Default)]
 pub(super) struct Tokens(Mutex<Option<Known>>);
 
 #[derive(Clone, Debug)]
 struct Known {
     version: i64,
-    hashes: Arc<[Hash]>,
+    tokens: Arc<[(Hash, Arc<str>)]>,
 }
 
 impl Tokens {
-    async fn hashes(&self, store: &Store, reload: &Reload) -> Result<Arc<[Hash]>, StoreError> {
+    async fn read(
+        &self,
+        store: &Store,
+        reload: &Reload,
+    ) -> Result<Arc<[(Hash, Arc<str>)]>, StoreError> {
         // Read before the tokens: they may be newer than what they are labelled with, never older.
         let version = reload.version();
         let known = self.known();
         if let Some(known) = known.filter(|k| k.version == version) {
-            return Ok(known.hashes);
+            return Ok(known.tokens);
         }
-        let tokens = store.tokens().await?;
-        let hashes: Arc<[Hash]> = tokens.iter().map(|token| token.hash).collect();
+        let tokens = store.tokens().await?.into_iter();
+        let tokens: Arc<[_]> = tokens.map(|token| (token.hash, token.name)).collect();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Known {
             version,
-            hashes: Arc::clone(&hashes),
+            tokens: Arc::clone(&tokens),
         });
-        Ok(hashes)
+        Ok(tokens)
     }
 
     fn known(&self) -> Option<Known> {
@@ -61,12 +66,13 @@ impl Tokens {
 /// the way, since it may hold a secret that is shown once.
 pub(super) async fn guard(
     extract::State(state): extract::State<State>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
-    if let Err(refused) = check(&state, request.method(), request.headers()).await {
-        return refused.into_response();
-    }
+    match caller(&state, request.method(), request.headers()).await {
+        Ok(caller) => request.extensions_mut().insert(caller),
+        Err(refused) => return refused.into_response(),
+    };
     let mut response = next.run(request).await;
     let no_store = HeaderValue::from_static("no-store");
     response
@@ -75,28 +81,27 @@ pub(super) async fn guard(
     response
 }
 
-async fn check(state: &State, method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
-    let is_known = match bearer(headers) {
-        Some(token) => is_token(state, token).await?,
-        None => is_session(state, method, headers).await?,
+async fn caller(state: &State, method: &Method, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    let caller = match bearer(headers) {
+        Some(token) => of_token(state, token).await?,
+        None => is_session(state, method, headers)
+            .await?
+            .then(Caller::session),
     };
-    if is_known {
-        Ok(())
-    } else {
-        Err(ApiError::new(
-            Code::AuthRequired,
-            "this needs the header Authorization: Bearer with an admin token, or a login",
-        ))
-    }
+    caller.ok_or_else(ApiError::auth_required)
 }
 
-async fn is_token(state: &State, token: &[u8]) -> Result<bool, ApiError> {
+async fn of_token(state: &State, token: &[u8]) -> Result<Option<Caller>, ApiError> {
     let presented = digest::sha256(token);
-    let hashes = state.tokens().hashes(state.store(), state.reload()).await?;
-    let is_known = hashes.iter().fold(Choice::from(0), |found, hash| {
-        found | hash.ct_eq(&presented)
-    });
-    Ok(bool::from(is_known))
+    let tokens = state.tokens().read(state.store(), state.reload()).await?;
+    // Every one is looked at, whichever it is.
+    let mut found = None;
+    for (hash, name) in tokens.iter() {
+        if bool::from(hash.ct_eq(&presented)) {
+            found = Some(name);
+        }
+    }
+    Ok(found.map(|name| Caller::token(name)))
 }
 
 async fn is_session(state: &State, method: &Method, headers: &HeaderMap) -> Result<bool, ApiError> {

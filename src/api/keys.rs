@@ -1,6 +1,6 @@
 //! Client keys. A secret is shown when it is made, and never again.
 use super::{
-    State,
+    acting::Acting,
     credentials::only_secret,
     edit::{Which, edit},
     error::ApiError,
@@ -22,10 +22,7 @@ use crate::{
     entropy,
     store::{Store, StoreError},
 };
-use axum::{
-    extract,
-    response::{IntoResponse as _, Response},
-};
+use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
@@ -70,10 +67,7 @@ pub(super) fn schemas() -> Vec<Schema> {
     schemas
 }
 
-async fn add(
-    extract::State(state): extract::State<State>,
-    Object(mut said): Object,
-) -> Result<Response, ApiError> {
+async fn add(Acting(state): Acting, Object(mut said): Object) -> Result<Response, ApiError> {
     let secret = given_or_minted(&mut said);
     let (key, warnings) = edit::<ClientKey>(&state, Which::New, said).await?;
     let shown = with_secret(&key, &secret, &warnings);
@@ -81,7 +75,7 @@ async fn add(
 }
 
 async fn rotate(
-    extract::State(state): extract::State<State>,
+    Acting(state): Acting,
     Id(id): Id<KeyId>,
     OptionalObject(said): OptionalObject,
 ) -> Result<axum::Json<Value>, ApiError> {

@@ -2,6 +2,7 @@
 //! follow from it.
 use super::{
     State,
+    acting::Acting,
     edit::{Which, edit},
     error::{ApiError, notes},
     input::{Id, Object, Params},
@@ -154,16 +155,13 @@ async fn show<N: Noun>(
     Ok(axum::Json(thing.show()))
 }
 
-async fn add<N: Noun>(
-    extract::State(state): extract::State<State>,
-    Object(said): Object,
-) -> Result<Response, ApiError> {
+async fn add<N: Noun>(Acting(state): Acting, Object(said): Object) -> Result<Response, ApiError> {
     let (thing, warnings) = edit::<N>(&state, Which::New, said).await?;
     Ok((StatusCode::CREATED, axum::Json(written(&thing, &warnings))).into_response())
 }
 
 async fn change<N: Noun>(
-    extract::State(state): extract::State<State>,
+    Acting(state): Acting,
     Id(id): Id<N::Id>,
     Object(said): Object,
 ) -> Result<axum::Json<Value>, ApiError> {
@@ -189,10 +187,7 @@ async fn change<N: Noun>(
     Ok(axum::Json(written(&thing, &warnings)))
 }
 
-async fn remove<N: Noun>(
-    extract::State(state): extract::State<State>,
-    Id(id): Id<N::Id>,
-) -> Result<StatusCode, ApiError> {
+async fn remove<N: Noun>(Acting(state): Acting, Id(id): Id<N::Id>) -> Result<StatusCode, ApiError> {
     if !N::remove(state.store(), id).await? {
         return Err(ApiError::no_such(N::KIND));
     }
@@ -200,29 +195,20 @@ async fn remove<N: Noun>(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn enable<N: Noun>(
-    state: extract::State<State>,
-    id: Id<N::Id>,
-) -> Result<axum::Json<Value>, ApiError> {
+async fn enable<N: Noun>(state: Acting, id: Id<N::Id>) -> Result<axum::Json<Value>, ApiError> {
     turn::<N>(state, id, "active").await
 }
 
-async fn drain<N: Noun>(
-    state: extract::State<State>,
-    id: Id<N::Id>,
-) -> Result<axum::Json<Value>, ApiError> {
+async fn drain<N: Noun>(state: Acting, id: Id<N::Id>) -> Result<axum::Json<Value>, ApiError> {
     turn::<N>(state, id, "draining").await
 }
 
-async fn disable<N: Noun>(
-    state: extract::State<State>,
-    id: Id<N::Id>,
-) -> Result<axum::Json<Value>, ApiError> {
+async fn disable<N: Noun>(state: Acting, id: Id<N::Id>) -> Result<axum::Json<Value>, ApiError> {
     turn::<N>(state, id, "disabled").await
 }
 
 async fn turn<N: Noun>(
-    extract::State(state): extract::State<State>,
+    Acting(state): Acting,
     Id(id): Id<N::Id>,
     wanted: &str,
 ) -> Result<axum::Json<Value>, ApiError> {

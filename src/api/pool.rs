@@ -1,6 +1,7 @@
 //! The pool as one document: export, import, and what an import would do.
 use super::{
     State,
+    acting::Acting,
     error::{ApiError, Code, notes},
     input::{self, Param, Params},
     routes::{Route, Schema},
@@ -125,7 +126,7 @@ async fn export(extract::State(state): extract::State<State>) -> Result<Json<Val
 }
 
 async fn import(
-    extract::State(state): extract::State<State>,
+    Acting(state): Acting,
     params: Params,
     input::Document(said): input::Document,
 ) -> Result<Json<Value>, ApiError> {

@@ -1,8 +1,9 @@
 //! The one table of routes: the router that serves them and the description that tells of them
 //! are both made from it, so that they cannot disagree.
 use super::{
-    State, accounts, concurrency, credentials, endpoints,
+    State, accounts, audit, concurrency, cooldown, credentials, endpoints,
     error::{ApiError, Code},
+    explain,
     input::Param,
     keys, openapi, pool, requests, settings, tokens,
 };
@@ -141,12 +142,15 @@ pub(super) fn table() -> Vec<Route> {
         pool::routes(),
         accounts::routes(),
         credentials::routes(),
+        cooldown::routes(),
         endpoints::routes(),
         keys::routes(),
         settings::routes(),
         tokens::routes(),
         requests::routes(),
         concurrency::routes(),
+        explain::routes(),
+        audit::routes(),
         openapi::routes(),
     ];
     nouns.into_iter().flatten().collect()
@@ -158,12 +162,15 @@ pub(super) fn schemas() -> Vec<Schema> {
         pool::schemas(),
         accounts::schemas(),
         credentials::schemas(),
+        cooldown::schemas(),
         endpoints::schemas(),
         keys::schemas(),
         settings::schemas(),
         tokens::schemas(),
         requests::schemas(),
         concurrency::schemas(),
+        explain::schemas(),
+        audit::schemas(),
         openapi::schemas(),
     ];
     nouns.into_iter().flatten().collect()

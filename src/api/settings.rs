@@ -4,6 +4,7 @@
 //! settings since, it is refused with both values.
 use super::{
     State,
+    acting::Acting,
     error::{ApiError, Code},
     input::Object,
     routes::{Route, Schema},
@@ -76,10 +77,7 @@ async fn list(extract::State(state): extract::State<State>) -> Result<Json<Value
     Ok(Json(show(&state, &overrides)))
 }
 
-async fn change(
-    extract::State(state): extract::State<State>,
-    Object(said): Object,
-) -> Result<Json<Value>, ApiError> {
+async fn change(Acting(state): Acting, Object(said): Object) -> Result<Json<Value>, ApiError> {
     let change = Change::read(&said)?;
     let stored = state.store().overrides().await?;
     if !stored.was_at(change.version) {

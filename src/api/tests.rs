@@ -5,6 +5,7 @@ mod nouns;
 mod pool;
 mod schemas;
 mod settings;
+mod standing;
 
 use super::*;
 use crate::{

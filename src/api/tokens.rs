@@ -1,6 +1,7 @@
 //! Admin tokens: what programs present to this API.
 use super::{
     State,
+    acting::Acting,
     error::ApiError,
     input::{Id, Object, Params},
     page::{self, Page},
@@ -90,10 +91,7 @@ async fn list(
     Ok(Json(page.answer(some, |token| token.id, show)))
 }
 
-async fn add(
-    extract::State(state): extract::State<State>,
-    Object(said): Object,
-) -> Result<Response, ApiError> {
+async fn add(Acting(state): Acting, Object(said): Object) -> Result<Response, ApiError> {
     let name = name(&said)?;
     // Cleaning a secret that was just minted takes nothing off it; the hint comes with it.
     let Ok((secret, _)) = Secret::clean(&entropy::secret(entropy::ADMIN_TOKEN)) else {
@@ -130,10 +128,7 @@ fn name(said: &Map<String, Value>) -> Result<Arc<str>, ApiError> {
     document::checked_name(text).map_err(|what| ApiError::field("name", what))
 }
 
-async fn remove(
-    extract::State(state): extract::State<State>,
-    Id(id): Id<TokenId>,
-) -> Result<StatusCode, ApiError> {
+async fn remove(Acting(state): Acting, Id(id): Id<TokenId>) -> Result<StatusCode, ApiError> {
     if !state.store().remove_token(id).await? {
         return Err(ApiError::no_such("token"));
     }

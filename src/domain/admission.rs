@@ -24,7 +24,7 @@ mod time;
 pub use self::{
     demand::{Demand, Kinds, Owner, Refusal, Tried},
     evidence::{Evidence, Note},
-    explain::{Explained, Holding, Standing},
+    explain::{Explained, Foreseen, Holding, Standing},
     layout::{Layout, Numbers, Subject},
     selection::Why,
     strategy::Strategy,

@@ -120,6 +120,11 @@ impl Cooldown {
         }
     }
 
+    /// When it began; one that an earlier process kept, when this one took it up.
+    pub const fn began_at(&self) -> Moment {
+        self.began_at
+    }
+
     /// Whether a quota is used up until a stated time.
     pub const fn is_quota(&self) -> bool {
         self.is_quota

@@ -94,6 +94,11 @@ id!(
     TokenId,
     "tok_"
 );
+id!(
+    /// A line of the audit log.
+    AuditId,
+    "aud_"
+);
 
 impl RequestId {
     /// The last six characters of the written id: enough to follow one request through a log.

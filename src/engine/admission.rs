@@ -13,7 +13,7 @@ use crate::{
     clock::Instant,
     domain::{
         admission::{
-            Admission as Machine, Decision, Demand, Effects, Explained, Grant, Holding, Layout,
+            Admission as Machine, Decision, Demand, Effects, Explained, Foreseen, Grant, Holding, Layout,
             Refusal, Standing, Subject, WaiterId,
         },
         breaker::Breaker,
@@ -233,14 +233,21 @@ impl Admission {
         self.lock().machine.standings()
     }
 
+    /// Requests in flight at each endpoint that has any.
+    pub fn at_endpoints(&self) -> HashMap<EndpointId, usize> {
+        self.lock().machine.at_endpoints()
+    }
+
     /// The breaker of every endpoint.
     pub fn breakers(&self) -> Vec<(EndpointId, Breaker)> {
         self.lock().machine.breakers()
     }
 
-    /// Which edges a request would be tried on, and why not on the others. Nothing is taken.
-    pub fn explain(&self, demand: &Demand) -> Vec<Explained> {
-        self.lock().machine.explain(demand)
+    /// Which edges a request would be tried on and why not on the others, and what would become of
+    /// it, at one moment. Nothing is taken.
+    pub fn explain(&self, demand: &Demand) -> (Vec<Explained>, Foreseen) {
+        let state = self.lock();
+        (state.machine.explain(demand), state.machine.foresee(demand))
     }
 
     /// Nobody is let in any more; everyone parked is answered.

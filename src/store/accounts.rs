@@ -1,6 +1,6 @@
 //! Accounts: whoever the upstream bills and rate-limits.
 use super::{
-    Store,
+    Store, audit,
     columns::{Bits, check_name, exists, state_columns, state_from},
     error::StoreError,
     meta::touch,
@@ -157,6 +157,16 @@ impl Store {
 
     /// Removes an account that no credential is charged to. `false` if there is none.
     pub async fn remove_account(&self, id: AccountId) -> Result<bool, StoreError> {
-        self.write(move |tx| remove(tx, id)).await
+        let (actor, subject) = (self.actor(), id.to_string());
+        self.write(move |tx| {
+            let removal = audit::Removal {
+                table: TABLE,
+                action: "remove_account",
+                bits: id.as_u128(),
+                subject: &subject,
+            };
+            audit::removing(tx, &actor, &removal, |tx| remove(tx, id))
+        })
+        .await
     }
 }

@@ -1,9 +1,13 @@
 //! The audit log: who changed what, and when.
 //!
 //! Invariant: a line stands in the transaction that makes the change, and never holds a secret.
+mod plan;
+
+pub(super) use self::plan::write_plan;
+
 use super::{Store, columns::Bits, error::StoreError};
 use crate::{clock, entropy};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// One line to be written.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +68,43 @@ pub fn write(tx: &Connection, line: &Line<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// A thing that is to be removed.
+pub(super) struct Removal<'a> {
+    /// Where it stands.
+    pub(super) table: &'static str,
+    /// What removing it is called.
+    pub(super) action: &'static str,
+    /// Its id in the table.
+    pub(super) bits: u128,
+    /// Its id as it is written.
+    pub(super) subject: &'a str,
+}
+
+/// Removes a thing, and writes down who did and what its name was. `false` if there is none.
+pub(super) fn removing(
+    tx: &Connection,
+    actor: &str,
+    removal: &Removal<'_>,
+    remove: impl FnOnce(&Connection) -> Result<bool, StoreError>,
+) -> Result<bool, StoreError> {
+    let sql = format!("SELECT name FROM {} WHERE id = ?1", removal.table);
+    let name: Option<String> = tx
+        .prepare_cached(&sql)?
+        .query_row(params![Bits(removal.bits)], |row| row.get(0))
+        .optional()?;
+    let is_gone = remove(tx)?;
+    if let Some(name) = name.filter(|_| is_gone) {
+        let line = Line {
+            actor,
+            action: removal.action,
+            subject: removal.subject,
+            detail: &name,
+        };
+        write(tx, &line)?;
+    }
+    Ok(is_gone)
+}
+
 /// The newest `limit` lines before the one of id `before`, newest first.
 pub fn lines(
     conn: &Connection,
@@ -88,23 +129,22 @@ pub fn lines(
 }
 
 impl Store {
-    /// Writes a line that belongs to no other change.
+    /// Writes a line that belongs to no other change, in the name of this handle.
     pub async fn audit(
         &self,
-        actor: String,
         action: &'static str,
         subject: String,
+        detail: String,
     ) -> Result<(), StoreError> {
+        let actor = self.actor();
         self.write(move |tx| {
-            write(
-                tx,
-                &Line {
-                    actor: &actor,
-                    action,
-                    subject: &subject,
-                    detail: "",
-                },
-            )
+            let line = Line {
+                actor: &actor,
+                action,
+                subject: &subject,
+                detail: &detail,
+            };
+            write(tx, &line)
         })
         .await
     }
@@ -118,3 +158,6 @@ impl Store {
         self.read(move |conn| lines(conn, before, limit)).await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Credentials: secrets that authenticate to upstream, with the accounts they are charged to and
 //! the endpoints they work at.
 use super::{
-    Store, accounts,
+    Store, accounts, audit,
     columns::{
         Bits, Catalogs, Links, catalog_column, check_name, check_secret, check_there, exists,
         state_columns, state_from,
@@ -216,6 +216,16 @@ impl Store {
 
     /// Removes a credential with the account that was made for it. `false` if there is none.
     pub async fn remove_credential(&self, id: CredentialId) -> Result<bool, StoreError> {
-        self.write(move |tx| remove(tx, id)).await
+        let (actor, subject) = (self.actor(), id.to_string());
+        self.write(move |tx| {
+            let removal = audit::Removal {
+                table: TABLE,
+                action: "remove_credential",
+                bits: id.as_u128(),
+                subject: &subject,
+            };
+            audit::removing(tx, &actor, &removal, |tx| remove(tx, id))
+        })
+        .await
     }
 }

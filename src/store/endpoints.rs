@@ -1,6 +1,6 @@
 //! Endpoints: a base URL and the protocols it speaks.
 use super::{
-    Store,
+    Store, audit,
     columns::{
         Bits, Catalogs, catalog_column, check_name, exists, pairs_column, pairs_from,
         state_columns, state_from,
@@ -181,6 +181,16 @@ impl Store {
 
     /// Removes an endpoint that no credential names. `false` if there is none.
     pub async fn remove_endpoint(&self, id: EndpointId) -> Result<bool, StoreError> {
-        self.write(move |tx| remove(tx, id)).await
+        let (actor, subject) = (self.actor(), id.to_string());
+        self.write(move |tx| {
+            let removal = audit::Removal {
+                table: TABLE,
+                action: "remove_endpoint",
+                bits: id.as_u128(),
+                subject: &subject,
+            };
+            audit::removing(tx, &actor, &removal, |tx| remove(tx, id))
+        })
+        .await
     }
 }

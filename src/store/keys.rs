@@ -1,6 +1,6 @@
 //! Client keys: what clients present, stored as hashes.
 use super::{
-    Store,
+    Store, audit,
     columns::{
         Bits, Links, check_name, check_secret, check_there, exists, texts_column, texts_from,
     },
@@ -143,6 +143,16 @@ impl Store {
 
     /// Removes a key. `false` if there is none.
     pub async fn remove_key(&self, id: KeyId) -> Result<bool, StoreError> {
-        self.write(move |tx| remove(tx, id)).await
+        let (actor, subject) = (self.actor(), id.to_string());
+        self.write(move |tx| {
+            let removal = audit::Removal {
+                table: TABLE,
+                action: "remove_key",
+                bits: id.as_u128(),
+                subject: &subject,
+            };
+            audit::removing(tx, &actor, &removal, |tx| remove(tx, id))
+        })
+        .await
     }
 }

@@ -1,19 +1,17 @@
 //! The pool as a whole: read in one go, and changed by a plan in one go.
 use super::{
-    Store, accounts,
+    Store, accounts, audit,
     columns::Bits,
     credentials, endpoints,
     error::StoreError,
     keys,
     meta::{config_version, touch},
-    settings::{Overrides, overrides},
 };
 use crate::domain::pool::{
     document::{self, Change, ChangeKind, Document, Mistake, Mode, Plan, Tools},
     edges::Contents,
 };
 use crate::{digest, entropy};
-use arc_swap::ArcSwapOption;
 use rusqlite::{Connection, params};
 use std::sync::Arc;
 
@@ -40,32 +38,6 @@ pub fn pool(conn: &Connection) -> Result<PoolSnapshot, StoreError> {
                 .collect(),
         },
     })
-}
-
-/// The pool as it was read last. Reading a large one takes a while, and every change begins by
-/// looking at what there is.
-///
-/// Invariant: what is known was committed, and every change of it raises the version; so whoever
-/// sees the same version sees the same pool.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Known(Arc<ArcSwapOption<PoolSnapshot>>);
-
-impl Known {
-    /// The pool as `conn` sees it.
-    fn see(&self, conn: &Connection) -> Result<Arc<PoolSnapshot>, StoreError> {
-        let version = config_version(conn)?;
-        match self.0.load_full().filter(|known| known.version == version) {
-            Some(known) => Ok(known),
-            None => pool(conn).map(Arc::new),
-        }
-    }
-
-    /// The same for a connection that sees only what was committed; it is known from then on.
-    fn learn(&self, reader: &Connection) -> Result<Arc<PoolSnapshot>, StoreError> {
-        let seen = self.see(reader)?;
-        self.0.store(Some(Arc::clone(&seen)));
-        Ok(seen)
-    }
 }
 
 /// Carries out a plan that was worked out in the same transaction, all or nothing. Returns the
@@ -127,23 +99,7 @@ fn step_aside(tx: &Connection, plan: &Plan) -> Result<(), StoreError> {
 impl Store {
     /// The whole pool, read at one moment.
     pub async fn pool(&self) -> Result<PoolSnapshot, StoreError> {
-        let known = self.inner.known.clone();
-        let seen = self.read(move |conn| known.learn(conn)).await?;
-        Ok(PoolSnapshot::clone(&seen))
-    }
-
-    /// The whole pool and what the operator set, read at one moment.
-    pub async fn configuration(&self) -> Result<(Arc<PoolSnapshot>, Overrides), StoreError> {
-        let known = self.inner.known.clone();
-        let read = move |conn: &Connection| Ok((known.learn(conn)?, overrides(conn)?));
-        self.read(read).await
-    }
-
-    /// [`configuration`](Self::configuration) for threads that may block.
-    pub fn configuration_blocking(&self) -> Result<(Arc<PoolSnapshot>, Overrides), StoreError> {
-        let known = &self.inner.known;
-        let known = known.clone();
-        self.read_blocking(move |conn| Ok((known.learn(conn)?, overrides(conn)?)))
+        self.read(pool).await
     }
 
     /// Imports `document`: works out what that changes and writes it, in one transaction.
@@ -177,15 +133,9 @@ impl Store {
         E: Send + 'static,
         F: FnOnce(&Contents, &mut Tools<'_>) -> Result<Plan, E> + Send + 'static,
     {
-        let (secrets, known) = (self.secrets(), self.inner.known.clone());
-        self.write(move |tx| {
-            let planned = planned(tx, (&secrets, &known), work)?;
-            if let Ok(plan) = &planned {
-                apply(tx, plan)?;
-            }
-            Ok(planned)
-        })
-        .await
+        let (secrets, actor) = (self.secrets(), self.actor());
+        self.write(move |tx| carried_out(tx, &actor, &secrets, work))
+            .await
     }
 
     fn importing(
@@ -193,14 +143,8 @@ impl Store {
         document: Document,
         mode: Mode,
     ) -> impl FnOnce(&Connection) -> Imported + Send + 'static {
-        let plan = self.planning(document, mode);
-        move |tx| {
-            let planned = plan(tx)?;
-            if let Ok(plan) = &planned {
-                apply(tx, plan)?;
-            }
-            Ok(planned)
-        }
+        let (secrets, actor) = (self.secrets(), self.actor());
+        move |tx| carried_out(tx, &actor, &secrets, planner(document, mode))
     }
 
     fn planning(
@@ -208,30 +152,54 @@ impl Store {
         document: Document,
         mode: Mode,
     ) -> impl FnOnce(&Connection) -> Imported + Send + 'static {
-        let (secrets, known) = (self.secrets(), self.inner.known.clone());
+        let secrets = self.secrets();
         move |conn| {
-            planned(conn, (&secrets, &known), |existing, tools| {
-                document::plan(&document, existing, tools, mode).map_err(ImportError::Mistakes)
-            })
+            let (_, planned) = planned(conn, &secrets, planner(document, mode))?;
+            Ok(planned)
         }
     }
 }
 
-/// What `work` plans to do to the pool as it is now; `secrets` keys the fingerprints.
-fn planned<E>(
-    conn: &Connection,
-    (secrets, known): (&[u8; 32], &Known),
+/// Plans the import of a document.
+fn planner(
+    document: Document,
+    mode: Mode,
+) -> impl FnOnce(&Contents, &mut Tools<'_>) -> Result<Plan, ImportError> {
+    move |existing, tools| {
+        document::plan(&document, existing, tools, mode).map_err(ImportError::Mistakes)
+    }
+}
+
+/// Carries out what `work` plans, and writes down who did.
+fn carried_out<E>(
+    tx: &Connection,
+    actor: &str,
+    secrets: &[u8; 32],
     work: impl FnOnce(&Contents, &mut Tools<'_>) -> Result<Plan, E>,
 ) -> Result<Result<Plan, E>, StoreError> {
-    let seen = known.see(conn)?;
-    let existing = &seen.contents;
+    let (before, planned) = planned(tx, secrets, work)?;
+    if let Ok(plan) = &planned {
+        apply(tx, plan)?;
+        audit::write_plan(tx, actor, &before, plan)?;
+    }
+    Ok(planned)
+}
+
+/// The pool as it is now, and what `work` plans to do to it; `secrets` keys the fingerprints.
+fn planned<E>(
+    conn: &Connection,
+    secrets: &[u8; 32],
+    work: impl FnOnce(&Contents, &mut Tools<'_>) -> Result<Plan, E>,
+) -> Result<(Contents, Result<Plan, E>), StoreError> {
+    let existing = pool(conn)?.contents;
     let mut tools = Tools {
         mint: &mut entropy::uuid7,
         new_secret: &mut || entropy::secret(entropy::CLIENT_KEY),
         fingerprint: &|secret| digest::keyed(secrets, secret.as_bytes()),
         hash_key: &|secret| digest::sha256(secret.as_bytes()),
     };
-    Ok(work(existing, &mut tools))
+    let plan = work(&existing, &mut tools);
+    Ok((existing, plan))
 }
 
 /// The outer result is the database's, the inner one the document's.

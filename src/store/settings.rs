@@ -2,7 +2,7 @@
 //!
 //! Invariant: a write is refused only if a setting that it names has changed since the version it
 //! was read at; changes of other settings are no conflict. A cleared override keeps its version.
-use super::{Store, error::StoreError, meta::touch};
+use super::{Store, audit, error::StoreError, meta::touch};
 use crate::{
     clock,
     domain::settings::{Layer, Name, Value},
@@ -111,6 +111,18 @@ pub fn clear(tx: &Connection, read_version: i64, key: &str) -> Result<i64, Store
     Ok(version)
 }
 
+/// Writes down who set or cleared a setting, and to what: no setting is a secret.
+fn note(tx: &Connection, actor: &str, key: &str, value: Option<&Value>) -> Result<(), StoreError> {
+    let detail = value.map(ToString::to_string);
+    let line = audit::Line {
+        actor,
+        action: detail.as_ref().map_or("clear_setting", |_| "set_setting"),
+        subject: key,
+        detail: detail.as_deref().unwrap_or_default(),
+    };
+    audit::write(tx, &line)
+}
+
 fn check_unchanged(tx: &Connection, key: &str, read_version: i64) -> Result<(), StoreError> {
     let newer: Option<Option<String>> = tx
         .prepare_cached("SELECT value FROM settings WHERE key = ?1 AND version > ?2")?
@@ -134,7 +146,13 @@ impl Store {
     /// Clears the row of that key, which may be one that this program does not know. Returns the
     /// new version.
     pub async fn clear_setting(&self, read_version: i64, key: String) -> Result<i64, StoreError> {
-        self.write(move |tx| clear(tx, read_version, &key)).await
+        let actor = self.actor();
+        self.write(move |tx| {
+            let version = clear(tx, read_version, &key)?;
+            note(tx, &actor, &key, None)?;
+            Ok(version)
+        })
+        .await
     }
 
     /// Sets or (with `None`) clears settings that were read at `read_version`, all or none.
@@ -144,7 +162,14 @@ impl Store {
         read_version: i64,
         changes: Vec<(Name, Option<Value>)>,
     ) -> Result<i64, StoreError> {
-        self.write(move |tx| change(tx, read_version, &changes))
-            .await
+        let actor = self.actor();
+        self.write(move |tx| {
+            let version = change(tx, read_version, &changes)?;
+            for (name, value) in &changes {
+                note(tx, &actor, name.declaration().key, value.as_ref())?;
+            }
+            Ok(version)
+        })
+        .await
     }
 }

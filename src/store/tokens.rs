@@ -1,6 +1,6 @@
 //! Admin tokens: what programs present to the admin API, stored as hashes.
 use super::{
-    Store,
+    Store, audit,
     columns::{Bits, check_name, check_secret},
     error::StoreError,
     meta::touch,
@@ -83,11 +83,33 @@ impl Store {
 
     /// Adds an admin token.
     pub async fn add_token(&self, token: AdminToken) -> Result<(), StoreError> {
-        self.write(move |tx| add(tx, &token)).await
+        let actor = self.actor();
+        self.write(move |tx| {
+            add(tx, &token)?;
+            let subject = token.id.to_string();
+            let line = audit::Line {
+                actor: &actor,
+                action: "add_token",
+                subject: &subject,
+                detail: &token.name,
+            };
+            audit::write(tx, &line)
+        })
+        .await
     }
 
     /// Removes an admin token. `false` if there is none.
     pub async fn remove_token(&self, id: TokenId) -> Result<bool, StoreError> {
-        self.write(move |tx| remove(tx, id)).await
+        let (actor, subject) = (self.actor(), id.to_string());
+        self.write(move |tx| {
+            let removal = audit::Removal {
+                table: TABLE,
+                action: "remove_token",
+                bits: id.as_u128(),
+                subject: &subject,
+            };
+            audit::removing(tx, &actor, &removal, |tx| remove(tx, id))
+        })
+        .await
     }
 }

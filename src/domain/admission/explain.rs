@@ -1,11 +1,12 @@
 //! What admission looks like from outside: how each account stands, and which edges a request would
 //! be tried on.
-use super::{Admission, Demand, Subject, Why};
+use super::{Admission, Demand, Refusal, Subject, Why, blocked::Blocked};
 use crate::domain::{
     breaker::Breaker,
     cooldown::Cooldown,
     ids::{AccountId, EndpointId, KeyId},
     pool::{Account, EdgeIndex, EdgeRef},
+    reason::Reason,
 };
 use std::{collections::HashMap, sync::Arc};
 
@@ -42,7 +43,36 @@ pub struct Explained {
     pub is_out_of_scope: bool,
 }
 
+/// What would become of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreseen {
+    /// It would go at once.
+    Goes,
+    /// It would wait.
+    Waits(Refusal),
+    /// It would be refused at once.
+    Refused(Refusal),
+}
+
 impl Admission {
+    /// What would become of a request that came now. Nothing is taken.
+    pub fn foresee(&self, demand: &Demand) -> Foreseen {
+        let view = self.view();
+        if view.select(demand).is_some() {
+            return Foreseen::Goes;
+        }
+        let why = match view.blocked(demand) {
+            Blocked::ForNow(why) if self.layout.limits.may_park => why,
+            Blocked::ForNow(why) | Blocked::ForGood(why) => return Foreseen::Refused(why),
+        };
+        let waiting = self.waiting.get(&demand.key_id()).copied().unwrap_or(0);
+        let most = self.layout.limits.waiters_per_key;
+        if waiting >= most {
+            return Foreseen::Refused(Refusal::limit(Reason::QueueFull, most, waiting));
+        }
+        Foreseen::Waits(why)
+    }
+
     /// How a subject stands; nothing is known of one that was never in the pool.
     pub fn standing(&self, subject: Subject) -> Option<Standing> {
         let n = self.layout.number(subject)?;
@@ -71,6 +101,19 @@ impl Admission {
             (*subject, standing)
         };
         subjects.map(standing).collect()
+    }
+
+    /// Leases held at each endpoint of the pool that has any.
+    pub fn at_endpoints(&self) -> HashMap<EndpointId, usize> {
+        let mut held: HashMap<u32, usize> = HashMap::new();
+        for lease in self.leases.values() {
+            *held.entry(lease.breaker).or_default() += 1;
+        }
+        let endpoints = self.layout.pool.endpoints().iter().enumerate();
+        let count = |n| held.get(&self.layout.breaker_at(n)).copied();
+        endpoints
+            .filter_map(|(n, e)| Some((e.id, count(n)?)))
+            .collect()
     }
 
     /// The breaker of every endpoint in the pool.
