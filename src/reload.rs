@@ -38,12 +38,9 @@ impl Reload {
         store: &Store,
         environment: crate::domain::settings::Layer,
     ) -> Result<Self, StoreError> {
-        let (pool, overrides) = store.configuration_blocking()?;
-        let configuration = Configuration::new(
-            environment,
-            &known(&overrides),
-            Pool::new(pool.contents.clone()),
-        );
+        let (pool, overrides) = store.read_blocking(read)?;
+        let configuration =
+            Configuration::new(environment, &known(&overrides), Pool::new(pool.contents));
         Ok(Self(Arc::new(Shared {
             store: store.clone(),
             configuration,
@@ -65,12 +62,11 @@ impl Reload {
     /// Brings what is stored now into force.
     pub async fn now(&self) -> Result<(), StoreError> {
         let _turn = self.0.turn.lock().await;
-        let (pool, overrides) = self.0.store.configuration().await?;
+        let (pool, overrides) = self.0.store.read(read).await?;
         let version = pool.version;
         // Working out the edges of a large pool takes a while; the runtime need not wait for it.
         let configuration = self.0.configuration.clone();
-        let swapped =
-            move || configuration.swap(&known(&overrides), Pool::new(pool.contents.clone()));
+        let swapped = move || configuration.swap(&known(&overrides), Pool::new(pool.contents));
         let swapped = crate::blocking::run(swapped).await;
         swapped.ok_or(StoreError::Closed)?;
         self.0.seen.store(version, Ordering::Release);
@@ -104,6 +100,12 @@ impl Reload {
         tracing::info!("the configuration has changed and is in force");
         Ok(())
     }
+}
+
+type State = (store::pool::PoolSnapshot, store::settings::Overrides);
+
+fn read(conn: &rusqlite::Connection) -> Result<State, StoreError> {
+    Ok((store::pool::pool(conn)?, store::settings::overrides(conn)?))
 }
 
 /// The overrides that this program knows; others, left by another version, are said and skipped.

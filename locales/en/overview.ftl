@@ -78,7 +78,7 @@ fullness-chart = In flight: now { $now }, peak { $peak }, capacity { $capacity }
 fullness-chart-unlimited = In flight: now { $now }, peak { $peak }, capacity unlimited
 fullness-found = Now { $now }, peak { $peak }.
 fullness-table = Most streams in flight by minute
-aside-title = Accounts that take no new work
+aside-title = Accounts that cool, drain or are disabled
 aside-none = { $count ->
     [0] There is no account yet.
    *[other] Every account takes work.
@@ -101,3 +101,7 @@ column-p50 = p50 (ms)
 column-p95 = p95 (ms)
 column-requests = Answers
 column-most = Most in flight
+attention-resting = Endpoint { $name } rests after failures in a row. One request tries again in { $in } ({ $at }).
+attention-cooling-account = Account { $name } cools since { $since }, because its provider limits it. Free in { $in } ({ $at }).
+attention-cooling-credential = Credential { $name } cools since { $since }, because its provider limits it. Free in { $in } ({ $at }).
+attention-cooling-many = { $count } accounts or credentials cool, because their providers limit them. The first is free in { $in }.

@@ -107,3 +107,49 @@ pool-models-fault = Line { $line } is no model, or names one that is listed alre
 pool-headers = Headers added to every request
 pool-headers-help = One a line, as Name: value.
 pool-headers-fault = Line { $line } is no header that can be added: write Name: value, each name once, and none that fairlane sets itself.
+pool-used = { $used } / { $cap }
+pool-drained = Drained
+pool-clear-cooldown = Clear cooldown
+pool-clear-cooldown-effect = Requests go to it again at once, and those that wait for it are let in. If the provider still limits it, it cools anew: this does not give back any quota.
+pool-done-cleared = { $name } takes requests again: its cooldown has ended.
+stand-cooling = Cooling
+stand-quota = Quota used up
+stand-probing = Probing
+stand-resting = Resting
+stand-full = Full
+stand-free-in = free in { $in } ({ $at })
+stand-told = the provider says: free in { $in } ({ $at })
+stand-looks-in = one request looks in { $in } ({ $at })
+stand-tries-in = failed too often; one request tries again in { $in } ({ $at })
+stand-next-alone = the next request goes alone; its answer decides
+stand-one-out = one request is out; its answer decides
+stand-drained = nothing is in flight on it: safe to remove
+stand-auth = The provider refuses its secret. Replace the secret, or test it; it is also tested again by itself.
+stand-billing = The provider wants to be paid. Settle that there, then enable it.
+stand-model = { $model }: free in { $in }
+stand-more-models = { $count ->
+    [one] and one more model
+   *[other] and { $count } more models
+}
+stand-credentials = { $count ->
+    [one] one of its { $all } credentials cools
+   *[other] { $count } of its { $all } credentials cool
+}
+stand-in-flight = In flight on it now: { $streams ->
+    [0] no stream
+    [one] one stream
+   *[other] { $streams } streams
+}, { $creates ->
+    [0] no request being started
+    [one] one request being started
+   *[other] { $creates } requests being started
+}.
+stand-requests = In flight at it now: { $count ->
+    [0] no request
+    [one] one request
+   *[other] { $count } requests
+}.
+pool-per-model = When limited, cool only the model that was asked for
+pool-per-model-help = For providers that count each model on its own. Otherwise the whole account waits.
+pool-trust-reset = Believe resets that are more than an hour away
+pool-trust-reset-help = Otherwise one request looks every hour whether the provider lets it pass already.

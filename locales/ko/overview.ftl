@@ -65,7 +65,7 @@ fullness-chart = 진행 중인 스트림: 현재 { $now }개, 최고 { $peak }�
 fullness-chart-unlimited = 진행 중인 스트림: 현재 { $now }개, 최고 { $peak }개, 용량 무제한
 fullness-found = 현재 { $now }개, 최고 { $peak }개입니다.
 fullness-table = 분별 최대 진행 중 스트림 수
-aside-title = 새 요청을 받지 않는 계정
+aside-title = 쿨다운, 드레인, 비활성 계정
 aside-none = { $count ->
     [0] 아직 계정이 없습니다.
    *[other] 모든 계정이 요청을 받고 있습니다.
@@ -88,3 +88,7 @@ column-p50 = p50 (ms)
 column-p95 = p95 (ms)
 column-requests = 응답 수
 column-most = 최대 진행 중
+attention-resting = { $name } 엔드포인트가 연속 실패로 차단되었습니다. { $in } 후 요청 하나로 다시 시도합니다 ({ $at }).
+attention-cooling-account = { $name } 계정이 { $since }부터 쿨다운 중입니다. 공급자가 제한했으며 { $in } 후 해제됩니다 ({ $at }).
+attention-cooling-credential = { $name } 자격 증명이 { $since }부터 쿨다운 중입니다. 공급자가 제한했으며 { $in } 후 해제됩니다 ({ $at }).
+attention-cooling-many = 공급자의 제한으로 계정 또는 자격 증명 { $count }개가 쿨다운 중입니다. 가장 빠른 것은 { $in } 후 해제됩니다.

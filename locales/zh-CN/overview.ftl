@@ -65,7 +65,7 @@ fullness-chart = 进行中的流：当前 { $now } 个，最高 { $peak } 个，
 fullness-chart-unlimited = 进行中的流：当前 { $now } 个，最高 { $peak } 个，容量不限
 fullness-found = 当前 { $now } 个，最高 { $peak } 个。
 fullness-table = 每分钟进行中的流的最大数量
-aside-title = 不接收新请求的账号
+aside-title = 冷却、排空或已禁用的账号
 aside-none = { $count ->
     [0] 还没有账号。
    *[other] 所有账号都可接收请求。
@@ -88,3 +88,7 @@ column-p50 = p50（毫秒）
 column-p95 = p95（毫秒）
 column-requests = 回答数
 column-most = 最大进行中数量
+attention-resting = 端点 { $name } 因连续失败而熔断。{ $in }后用一个请求重试（{ $at }）。
+attention-cooling-account = 账号 { $name } 自 { $since } 起冷却中：提供商正在限流。{ $in }后恢复（{ $at }）。
+attention-cooling-credential = 凭证 { $name } 自 { $since } 起冷却中：提供商正在限流。{ $in }后恢复（{ $at }）。
+attention-cooling-many = 因提供商限流，有 { $count } 个账号或凭证冷却中。最早的在{ $in }后恢复。

@@ -21,7 +21,10 @@ use super::{
 use crate::{
     clock,
     domain::{pool::Pool, settings::Name},
-    engine::live::{Registry, Stage},
+    engine::{
+        live::{Registry, Stage},
+        look::Look,
+    },
 };
 use askama::Template;
 use axum::{extract, response::Response};
@@ -108,11 +111,12 @@ async fn page(state: &State, shell: Shell) -> Result<OverviewPage, Trouble> {
     let admission = configuration.admission();
     let is_kept = settings.integer(Name::RequestLogRetentionDays) > 0;
     let now = now(state, &shell, &pool, now_ms);
+    let look = Look::new(admission, now_ms);
     Ok(OverviewPage {
-        attention: Attention::find(&shell, &pool, &settings, &state.store().health()),
+        attention: Attention::find(&shell, (&pool, &look), &settings, &state.store().health()),
         recent: Recent::new(&shell, (&found, is_kept), (&seen, now.in_flight), now_ms),
         now,
-        aside: lists::accounts(&shell, &pool, &admission.account_streams()),
+        aside: lists::accounts(&shell, (&pool, &look), &settings),
         busy: lists::keys(&shell, &pool, admission.holdings()),
         shell,
     })

@@ -5,6 +5,7 @@
 mod action;
 mod done;
 mod edit;
+mod explain;
 mod faults;
 mod import;
 mod list;
@@ -26,7 +27,7 @@ use axum::{
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-pub(super) use self::import::Pending;
+pub(super) use self::{import::Pending, list::ordinary};
 
 /// The addresses.
 pub(super) fn pages() -> Router<State> {
@@ -34,6 +35,7 @@ pub(super) fn pages() -> Router<State> {
         .route("/pool", get(list::show))
         .route("/pool/import", get(import::show).post(import::submit))
         .route("/pool/called", get(edit::called))
+        .route("/pool/explain", get(explain::show))
         .route("/pool/{sort}/{id}", get(edit::open).post(edit::save))
         .route("/pool/{sort}/{id}/test", post(trial::test).get(trial::back))
         .route(
@@ -150,6 +152,7 @@ pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
     let mut all = list::samples(shell, &contents);
     all.extend(edit::samples(shell, &contents));
     all.extend(action::samples(shell, &contents));
+    all.extend(explain::samples(shell));
     all.extend(import::samples(shell, &contents));
     all.extend(trial::samples(shell, &contents));
     all

@@ -6,6 +6,7 @@ mod pool;
 mod pool_import;
 mod requests;
 mod settings;
+mod standing;
 mod walk;
 
 use super::*;

@@ -1,9 +1,13 @@
 //! Two short lists: accounts that are not plainly active, and the keys that hold or wait for most.
-use super::super::shell::Shell;
-use crate::domain::{
-    admission::Holding,
-    ids::{AccountId, KeyId},
-    pool::{DisabledReason, Pool, State as Standing},
+use super::super::{pool::ordinary, shell::Shell, standing::Stand};
+use crate::{
+    domain::{
+        admission::{Holding, Subject},
+        ids::{AccountId, KeyId},
+        pool::{Credential, Pool},
+        settings::Settings,
+    },
+    engine::look::Look,
 };
 use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
@@ -24,37 +28,37 @@ impl<T> List<T> {
     }
 }
 
-/// An account that takes no new work.
+/// An account that is not plainly active.
 pub(super) struct AccountRow {
     pub(super) path: String,
     pub(super) name: Arc<str>,
-    pub(super) token: &'static str,
-    pub(super) icon: &'static str,
-    pub(super) word: String,
-    /// What still runs on it.
+    pub(super) stand: Stand,
+    /// What runs on it.
     pub(super) streams: u32,
 }
 
 pub(super) fn accounts(
     shell: &Shell,
-    pool: &Pool,
-    streams: &HashMap<AccountId, u32>,
+    (pool, look): (&Pool, &Look),
+    settings: &Settings,
 ) -> List<AccountRow> {
+    let mut charged: HashMap<AccountId, Vec<&Credential>> = HashMap::new();
+    for credential in pool.credentials() {
+        for account in &credential.accounts {
+            charged.entry(*account).or_default().push(credential);
+        }
+    }
     let rows = pool.accounts().iter().filter_map(|account| {
-        let (token, icon, word) = match account.state {
-            Standing::Active => return None,
-            Standing::Draining => ("off", "draining", "pool-draining"),
-            Standing::Disabled(DisabledReason::Operator) => ("off", "disabled", "pool-disabled"),
-            Standing::Disabled(DisabledReason::Auth) => ("bad", "key", "pool-disabled-auth"),
-            Standing::Disabled(DisabledReason::Billing) => ("bad", "card", "pool-disabled-billing"),
-        };
-        Some(AccountRow {
+        let credentials = charged.get(&account.id).map_or(&[][..], Vec::as_slice);
+        let cap = ordinary(account, settings);
+        let stand = Stand::account(shell, look, account, (credentials, cap));
+        // One that is full takes work again as soon as anything ends.
+        let is_plain = stand.is_plain() || stand.icon == "full";
+        (!is_plain).then(|| AccountRow {
             path: format!("/pool/accounts/{}", account.id),
             name: Arc::clone(&account.name),
-            token,
-            icon,
-            word: shell.t(word).to_string(),
-            streams: streams.get(&account.id).copied().unwrap_or(0),
+            streams: look.standing(Subject::Account(account.id)).streams,
+            stand,
         })
     });
     List::new(rows.collect())
@@ -105,24 +109,30 @@ pub(super) fn keys(
 #[cfg(test)]
 pub(super) mod samples {
     use super::*;
-    use crate::domain::pool::edges::sample;
+    use crate::{
+        dashboard::standing,
+        domain::pool::{DisabledReason, State, edges::sample},
+    };
 
     pub(in super::super) fn accounts(shell: &Shell) -> List<AccountRow> {
-        let mut contents = sample::contents(5);
+        let mut contents = sample::contents(9);
         let states = [
-            Standing::Active,
-            Standing::Draining,
-            Standing::Disabled(DisabledReason::Operator),
-            Standing::Disabled(DisabledReason::Auth),
-            Standing::Disabled(DisabledReason::Billing),
+            State::Active,
+            State::Active,
+            State::Active,
+            State::Active,
+            State::Draining,
+            State::Disabled(DisabledReason::Operator),
+            State::Disabled(DisabledReason::Auth),
+            State::Disabled(DisabledReason::Billing),
         ];
         for (account, state) in contents.accounts.iter_mut().zip(states) {
             account.state = state;
         }
-        let more = 2;
-        let streams = HashMap::from([(contents.accounts[1].id, 3)]);
-        let list = super::accounts(shell, &Pool::new(contents), &streams);
-        List { more, ..list }
+        let look = standing::samples::look(&contents);
+        let pool = Pool::new(contents);
+        let list = super::accounts(shell, (&pool, &look), &Settings::default());
+        List { more: 2, ..list }
     }
 
     pub(in super::super) fn keys(shell: &Shell) -> List<KeyRow> {

@@ -1,16 +1,22 @@
 //! What is done to one thing of the pool behind a confirmation that says beforehand what it does.
 use super::{Sort, change_any, done::Done, faults::faults, find, names, typed::Typed};
 use crate::{
+    clock,
     dashboard::{
         State,
         error::Trouble,
         form::{Faults, Form},
         session::{Operator, go},
         shell::{Shell, render},
+        standing,
         wants::Wants,
     },
     document::single::Thing,
-    domain::pool::{Account, ClientKey, Credential, Endpoint, State as Standing, edges::Contents},
+    domain::{
+        admission::Subject,
+        pool::{Account, ClientKey, Credential, Endpoint, State as Standing, edges::Contents},
+    },
+    engine::{cooldowns, look::Look},
     store::StoreError,
 };
 use askama::Template;
@@ -29,15 +35,17 @@ enum Verb {
     Disable,
     Remove,
     Rotate,
+    ClearCooldown,
 }
 
 impl Verb {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Enable,
         Self::Drain,
         Self::Disable,
         Self::Remove,
         Self::Rotate,
+        Self::ClearCooldown,
     ];
 
     const fn name(self) -> &'static str {
@@ -47,6 +55,7 @@ impl Verb {
             Self::Disable => "disable",
             Self::Remove => "remove",
             Self::Rotate => "rotate",
+            Self::ClearCooldown => "clear-cooldown",
         }
     }
 
@@ -57,6 +66,7 @@ impl Verb {
             Self::Disable => shell.t("pool-disable"),
             Self::Remove => shell.t("pool-remove"),
             Self::Rotate => shell.t("pool-rotate"),
+            Self::ClearCooldown => shell.t("pool-clear-cooldown"),
         }
         .to_string()
     }
@@ -67,6 +77,7 @@ impl Verb {
             (Self::Drain, _) => shell.t("pool-drain-effect"),
             (Self::Disable, _) => shell.t("pool-disable-effect"),
             (Self::Rotate, _) => shell.t("pool-rotate-effect"),
+            (Self::ClearCooldown, _) => shell.t("pool-clear-cooldown-effect"),
             (Self::Remove, Sort::Account) => shell.t("pool-remove-account-effect"),
             (Self::Remove, Sort::Credential) => shell.t("pool-remove-credential-effect"),
             (Self::Remove, Sort::Endpoint) => shell.t("pool-remove-endpoint-effect"),
@@ -88,8 +99,13 @@ impl Action {
         let sort = Sort::from_list(&sort).ok_or(Trouble::NotFound)?;
         let verb = Verb::ALL.into_iter().find(|v| v.name() == verb);
         let verb = verb.ok_or(Trouble::NotFound)?;
-        // Only credentials have a secret to replace.
-        if verb == Verb::Rotate && !sort.is_credential() {
+        // Only credentials have a secret to replace, and no endpoint cools.
+        let is_known = match verb {
+            Verb::Rotate => sort.is_credential(),
+            Verb::ClearCooldown => !sort.is_endpoint(),
+            Verb::Enable | Verb::Drain | Verb::Disable | Verb::Remove => true,
+        };
+        if !is_known {
             return Err(Trouble::NotFound);
         }
         Ok(Self { sort, id, verb })
@@ -102,6 +118,25 @@ impl Action {
             Sort::Endpoint => find::<Endpoint>(contents, &self.id)?.name(),
         };
         Ok(subject.to_string())
+    }
+
+    /// What it is to admission.
+    fn in_admission(&self) -> Option<Subject> {
+        match self.sort {
+            Sort::Account => self.id.parse().ok().map(Subject::Account),
+            Sort::Credential => self.id.parse().ok().map(Subject::Credential),
+            Sort::Endpoint => None,
+        }
+    }
+
+    /// What is in flight on it, as a sentence.
+    fn in_flight(&self, shell: &Shell, look: &Look) -> Option<String> {
+        if let Some(subject) = self.in_admission() {
+            return Some(standing::in_flight(shell, look, subject));
+        }
+        let count = look.at_endpoint(self.id.parse().ok()?);
+        let text = shell.t("stand-requests").num("count", count);
+        Some(text.to_string())
     }
 
     fn path(&self, verb: Verb) -> String {
@@ -180,15 +215,20 @@ struct ActionPage {
 }
 
 impl ActionPage {
-    fn new(shell: Shell, action: &Action, contents: &Contents) -> Result<Self, Trouble> {
+    fn new(
+        shell: Shell,
+        action: &Action,
+        (contents, look): (&Contents, &Look),
+    ) -> Result<Self, Trouble> {
         let is_active = action.is_active(contents);
         let drains = action.verb == Verb::Remove && is_active;
+        let mut losses = Vec::from_iter(action.in_flight(&shell, look));
+        if action.verb == Verb::Remove {
+            losses.extend(action.losses(&shell, contents));
+        }
         Ok(Self {
             path: action.path(action.verb),
-            losses: match action.verb {
-                Verb::Remove => action.losses(&shell, contents),
-                Verb::Enable | Verb::Drain | Verb::Disable | Verb::Rotate => Vec::new(),
-            },
+            losses,
             drain: drains.then(|| action.path(Verb::Drain)),
             subject: action.subject(contents)?,
             press: action.verb.word(&shell),
@@ -225,7 +265,9 @@ pub(super) async fn ask(
 
 async fn page(state: &State, shell: &Shell, action: &Action) -> Result<ActionPage, Trouble> {
     let pool = state.store().pool().await?;
-    ActionPage::new(shell.clone(), action, &pool.contents)
+    let admission = state.reload().configuration().admission();
+    let look = Look::new(admission, clock::unix_millis());
+    ActionPage::new(shell.clone(), action, (&pool.contents, &look))
 }
 
 /// `POST /pool/{sort}/{id}/{verb}`: does it.
@@ -260,6 +302,7 @@ async fn acted(
         Verb::Disable => (Done::Disabled, "state", "disabled"),
         Verb::Rotate => (Done::Rotated, "secret", answered.secret.as_str()),
         Verb::Remove => return removed(state, shell, action).await,
+        Verb::ClearCooldown => return cleared(state, action).await.map(Ok),
     };
     let said = Map::from_iter([(key.to_owned(), json!(value))]);
     let faults = match change_any(state, action.sort, Some(&action.id), said).await? {
@@ -268,6 +311,22 @@ async fn acted(
     };
     let page = page(state, shell, action).await?;
     Ok(Err(Box::new(ActionPage { faults, ..page })))
+}
+
+/// Where to go on once its cooldowns have ended.
+async fn cleared(state: &State, action: &Action) -> Result<String, Trouble> {
+    let contents = state.store().pool().await?.contents;
+    let name = action.subject(&contents)?;
+    let subject = action.in_admission().ok_or(Trouble::NotFound)?;
+    let configuration = state.reload().configuration();
+    // Written down first: what cannot be written down is not done.
+    if cooldowns::is_any(configuration, subject) {
+        let id = action.id.clone();
+        state.store().audit("clear_cooldown", id, name).await?;
+        cooldowns::clear(configuration, subject);
+    }
+    let at = format!("{}/{}", action.sort.list(), action.id);
+    Ok(Done::Cleared.address(&at))
 }
 
 async fn removed(
@@ -321,7 +380,9 @@ pub(super) fn samples(shell: &Shell, contents: &Contents) -> Vec<(&'static str, 
         for verb in Verb::ALL {
             let id = id.clone();
             let action = Action { sort, id, verb };
-            let mut page = ActionPage::new(shell.clone(), &action, contents).unwrap();
+            let look = standing::samples::look(contents);
+            let seen = (contents, &look);
+            let mut page = ActionPage::new(shell.clone(), &action, seen).unwrap();
             all.push(("pool/action", page.render().unwrap()));
             let fault = shell.t("pool-in-use").text("by", "a");
             page.faults.add("confirm", fault);

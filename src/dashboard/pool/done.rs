@@ -20,11 +20,12 @@ pub(super) enum Done {
     Disabled,
     Rotated,
     Removed,
+    Cleared,
 }
 
 impl Done {
     #[cfg(test)]
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Added,
         Self::Saved,
         Self::Enabled,
@@ -32,6 +33,7 @@ impl Done {
         Self::Disabled,
         Self::Rotated,
         Self::Removed,
+        Self::Cleared,
     ];
 
     const fn name(self) -> &'static str {
@@ -43,6 +45,7 @@ impl Done {
             Self::Disabled => "disabled",
             Self::Rotated => "rotated",
             Self::Removed => "removed",
+            Self::Cleared => "cleared",
         }
     }
 
@@ -60,6 +63,7 @@ impl Done {
             Self::Disabled => "pool-done-disabled",
             Self::Rotated => "pool-done-rotated",
             Self::Removed => "pool-done-removed",
+            Self::Cleared => "pool-done-cleared",
         }
     }
 }

@@ -142,6 +142,8 @@ impl EditPage {
             "headers",
             "priority",
             "weight",
+            "cooldown_per_model",
+            "trust_reset",
         ];
         let usual = ["", "account", "0", "1"];
         fields.into_iter().any(|field| {

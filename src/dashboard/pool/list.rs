@@ -11,19 +11,20 @@ use super::{
 use crate::{
     clock,
     dashboard::{
-        State,
         error::Trouble,
         live,
         session::Operator,
         shell::{Shell, render},
+        standing::Stand,
         wants::Wants,
     },
     document::single::Thing,
     domain::{
-        pool::{Account, Credential, DisabledReason, Endpoint, State as Standing, edges::Contents},
+        admission::Subject,
+        pool::{Account, Credential, Endpoint, State, edges::Contents},
         settings::{Name, Settings},
     },
-    engine::probe,
+    engine::{look::Look, probe},
 };
 use askama::Template;
 use axum::{
@@ -33,64 +34,38 @@ use axum::{
 use http::HeaderMap;
 use std::sync::Arc;
 
-/// A state as icon and word.
-struct Badge {
-    token: &'static str,
-    icon: &'static str,
-    word: String,
-    /// Which of the actions make sense.
-    can_enable: bool,
-    can_drain: bool,
-    can_disable: bool,
-}
-
-impl Badge {
-    fn new(shell: &Shell, state: Standing) -> Self {
-        let (token, icon, word) = match state {
-            Standing::Active => ("ok", "active", shell.t("pool-active")),
-            Standing::Draining => ("off", "draining", shell.t("pool-draining")),
-            Standing::Disabled(DisabledReason::Operator) => {
-                ("off", "disabled", shell.t("pool-disabled"))
-            }
-            Standing::Disabled(DisabledReason::Auth) => {
-                ("bad", "key", shell.t("pool-disabled-auth"))
-            }
-            Standing::Disabled(DisabledReason::Billing) => {
-                ("bad", "card", shell.t("pool-disabled-billing"))
-            }
-        };
-        Self {
-            token,
-            icon,
-            word: word.to_string(),
-            can_enable: state != Standing::Active,
-            can_drain: state == Standing::Active,
-            can_disable: !matches!(state, Standing::Disabled(_)),
-        }
-    }
-}
-
 /// One thing as a line of its table.
 struct Row {
     /// Where its form is.
     path: String,
     id: String,
     name: Arc<str>,
-    badge: Badge,
+    stand: Stand,
     /// As the section's heads say.
     cells: Vec<Cell>,
 }
 
 impl Row {
-    fn new<T: Thing>(shell: &Shell, thing: &T, cells: Vec<Cell>) -> Self {
-        let state = thing.state().unwrap_or(Standing::Active);
+    fn new<T: Thing>(thing: &T, stand: Stand, cells: Vec<Cell>) -> Self {
         Self {
             path: format!("/pool/{}/{}", T::LIST, thing.id()),
             id: thing.id().to_string(),
             name: Arc::clone(thing.name()),
-            badge: Badge::new(shell, state),
+            stand,
             cells,
         }
+    }
+
+    fn can_enable(&self) -> bool {
+        !self.stand.state.takes_work()
+    }
+
+    fn can_drain(&self) -> bool {
+        self.stand.state.takes_work()
+    }
+
+    fn can_disable(&self) -> bool {
+        !matches!(self.stand.state, State::Disabled(_))
     }
 }
 
@@ -132,13 +107,14 @@ struct Section {
 }
 
 impl PoolPage {
-    fn new(shell: Shell, contents: &Contents, settings: &Settings) -> Self {
+    fn new(shell: Shell, contents: &Contents, settings: &Settings, look: &Look) -> Self {
+        let seen = (contents, look);
         let accounts = contents.accounts.iter();
-        let accounts = accounts.map(|a| account_row(&shell, a, contents, settings));
+        let accounts = accounts.map(|a| account_row(&shell, a, seen, settings));
         let credentials = contents.credentials.iter();
-        let credentials = credentials.map(|c| credential_row(&shell, c, contents));
+        let credentials = credentials.map(|c| credential_row(&shell, c, seen));
         let endpoints = contents.endpoints.iter();
-        let endpoints = endpoints.map(|e| endpoint_row(&shell, e, contents));
+        let endpoints = endpoints.map(|e| endpoint_row(&shell, e, seen));
         let sections = [
             (Sort::Account, accounts.collect()),
             (Sort::Credential, credentials.collect()),
@@ -146,7 +122,7 @@ impl PoolPage {
         ];
         Self {
             sections: sections.map(|(sort, rows)| Section::new(&shell, sort, rows)),
-            looked_at: 0,
+            looked_at: look.now_ms(),
             notice: None,
             shell,
         }
@@ -208,6 +184,7 @@ fn heads(shell: &Shell, sort: Sort) -> Vec<Head> {
         ],
         Sort::Endpoint => &[
             ("pool-calls", false),
+            ("column-in-flight", true),
             ("account-protocol", false),
             ("pool-credentials", false),
         ],
@@ -219,22 +196,55 @@ fn heads(shell: &Shell, sort: Sort) -> Vec<Head> {
     keys.iter().map(head).collect()
 }
 
-fn account_row(shell: &Shell, account: &Account, all: &Contents, settings: &Settings) -> Row {
+/// What there is, and how it stands.
+type Seen<'a> = (&'a Contents, &'a Look);
+
+fn account_row(
+    shell: &Shell,
+    account: &Account,
+    (all, look): Seen<'_>,
+    settings: &Settings,
+) -> Row {
     let charged = |c: &&Credential| c.accounts.contains(&account.id);
     let credentials: Vec<&Credential> = all.credentials.iter().filter(charged).collect();
     let reached = |e: &&Endpoint| credentials.iter().any(|c| c.endpoints.contains(&e.id));
     let streams = settings.integer(Name::AccountStreamLimit);
     let creates = settings.integer(Name::AccountCreateLimit);
+    let standing = look.standing(Subject::Account(account.id));
+    let cap = ordinary(account, settings);
     let cells = vec![
-        Cell::Text(inherited(shell, account.stream_limit, streams)),
-        Cell::Text(inherited(shell, account.create_limit, creates)),
+        Cell::Text(used(
+            shell,
+            standing.streams,
+            inherited(shell, account.stream_limit, streams),
+        )),
+        Cell::Text(used(
+            shell,
+            standing.creates,
+            inherited(shell, account.create_limit, creates),
+        )),
         Cell::Names(names(credentials.iter().copied())),
         Cell::Names(names(all.endpoints.iter().filter(reached))),
     ];
-    Row::new(shell, account, cells)
+    Row::new(
+        account,
+        Stand::account(shell, look, account, (&credentials, cap)),
+        cells,
+    )
 }
 
-fn credential_row(shell: &Shell, credential: &Credential, all: &Contents) -> Row {
+/// Streams that ordinary requests may hold on it; 0 = unlimited.
+pub(in crate::dashboard) fn ordinary(account: &Account, settings: &Settings) -> u64 {
+    let own = account.stream_limit.map(u64::from);
+    match own.unwrap_or_else(|| settings.integer(Name::AccountStreamLimit)) {
+        0 => 0,
+        limit => limit
+            .saturating_sub(settings.integer(Name::AccountStreamReserve))
+            .max(1),
+    }
+}
+
+fn credential_row(shell: &Shell, credential: &Credential, (all, look): Seen<'_>) -> Row {
     let cap = |own: Option<u32>| match own {
         None | Some(0) => shell.t("pool-no-cap").to_string(),
         Some(own) => number(shell, own.into()),
@@ -243,27 +253,40 @@ fn credential_row(shell: &Shell, credential: &Credential, all: &Contents) -> Row
     let accounts = accounts.filter(|a| credential.accounts.contains(&a.id));
     let endpoints = all.endpoints.iter();
     let endpoints = endpoints.filter(|e| credential.endpoints.contains(&e.id));
+    let standing = look.standing(Subject::Credential(credential.id));
     let cells = vec![
         Cell::Code(format!("…{}", credential.secret.hint())),
-        Cell::Text(cap(credential.stream_limit)),
-        Cell::Text(cap(credential.create_limit)),
+        Cell::Text(used(shell, standing.streams, cap(credential.stream_limit))),
+        Cell::Text(used(shell, standing.creates, cap(credential.create_limit))),
         Cell::Names(names(accounts)),
         Cell::Names(names(endpoints)),
     ];
-    Row::new(shell, credential, cells)
+    Row::new(
+        credential,
+        Stand::credential(shell, look, credential),
+        cells,
+    )
 }
 
-fn endpoint_row(shell: &Shell, endpoint: &Endpoint, all: &Contents) -> Row {
+fn endpoint_row(shell: &Shell, endpoint: &Endpoint, (all, look): Seen<'_>) -> Row {
     let users = all.credentials.iter();
     let protocol = endpoint.protocols.first().copied();
     let called = protocol.map(|protocol| probe::address(&endpoint.base_url, protocol));
     let protocols = endpoint.protocols.iter();
+    let in_flight = look.at_endpoint(endpoint.id);
     let cells = vec![
         Cell::Code(called.unwrap_or_default()),
+        Cell::Text(shell.t("number").num("value", in_flight).to_string()),
         Cell::Names(protocols.map(|p| p.name().into()).collect()),
         Cell::Names(names(users.filter(|c| c.endpoints.contains(&endpoint.id)))),
     ];
-    Row::new(shell, endpoint, cells)
+    Row::new(endpoint, Stand::endpoint(shell, look, endpoint), cells)
+}
+
+/// What is in flight, beside what may be.
+fn used(shell: &Shell, used: u32, cap: String) -> String {
+    let text = shell.t("pool-used").num("used", used);
+    text.text("cap", cap).to_string()
 }
 
 pub(super) fn number(shell: &Shell, value: u64) -> String {
@@ -283,7 +306,7 @@ fn inherited(shell: &Shell, own: Option<u32>, setting: u64) -> String {
 
 /// `GET /pool`.
 pub(super) async fn show(
-    extract::State(state): extract::State<State>,
+    extract::State(state): extract::State<super::State>,
     shell: Shell,
     (wants, headers): (Wants, HeaderMap),
     _: Operator,
@@ -293,12 +316,13 @@ pub(super) async fn show(
         Ok(pool) => pool.contents,
         Err(error) => return Trouble::from(error).respond(&shell, wants),
     };
-    let settings = state.reload().configuration().settings();
+    let configuration = state.reload().configuration();
+    let settings = configuration.settings();
+    let look = Look::new(configuration.admission(), clock::unix_millis());
     let notice = Notice::new(&shell, &contents, &asked);
     let page = PoolPage {
-        looked_at: clock::unix_millis(),
         notice,
-        ..PoolPage::new(shell, &contents, &settings)
+        ..PoolPage::new(shell, &contents, &settings, &look)
     };
     match wants {
         Wants::Page => render(&page),
@@ -308,13 +332,20 @@ pub(super) async fn show(
 
 #[cfg(test)]
 pub(super) fn samples(shell: &Shell, contents: &Contents) -> Vec<(&'static str, String)> {
+    use crate::dashboard::standing;
+
     let settings = Settings::default();
     let nothing = Contents::default();
-    let page = |contents| PoolPage::new(shell.clone(), contents, &settings);
+    let look = Look::default();
+    let page = |contents| PoolPage::new(shell.clone(), contents, &settings, &look);
     let mut all = vec![
         ("pool/list", page(&nothing).render().unwrap()),
         ("pool/list", page(contents).render().unwrap()),
     ];
+    let every = super::tests::every_state();
+    let look = standing::samples::look(&every);
+    let standing = PoolPage::new(shell.clone(), &every, &settings, &look);
+    all.push(("pool/list", standing.render().unwrap()));
     for done in Done::ALL {
         let at = format!("accounts/{}", contents.accounts[0].id);
         let asked = Asked::sample(done, at);

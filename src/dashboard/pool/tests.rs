@@ -59,3 +59,45 @@ pub(super) fn contents() -> Contents {
         keys: Vec::new(),
     }
 }
+
+/// Accounts, credentials and endpoints enough for every state that each can be in.
+pub(super) fn every_state() -> Contents {
+    let mut all = contents();
+    let (account, endpoint) = (all.accounts[0].clone(), all.endpoints[0].clone());
+    let states = [
+        Standing::Active,
+        Standing::Active,
+        Standing::Active,
+        Standing::Active,
+        Standing::Active,
+        Standing::Draining,
+        Standing::Disabled(DisabledReason::Operator),
+        Standing::Disabled(DisabledReason::Auth),
+        Standing::Disabled(DisabledReason::Billing),
+    ];
+    let accounts = states.iter().zip(11u128..).map(|(state, n)| Account {
+        id: AccountId::from_u128(n),
+        name: format!("a-{n}").into(),
+        state: *state,
+        quota_scope: if n == 12 {
+            QuotaScope::Credential
+        } else {
+            QuotaScope::Account
+        },
+        stream_limit: Some(8),
+        ..account.clone()
+    });
+    all.accounts = accounts.collect();
+    let endpoints = (21..24u128).map(|n| Endpoint {
+        id: EndpointId::from_u128(n),
+        name: format!("e-{n}").into(),
+        state: Standing::Active,
+        ..endpoint.clone()
+    });
+    all.endpoints.extend(endpoints);
+    for credential in &mut all.credentials {
+        credential.accounts = vec![AccountId::from_u128(12)];
+    }
+    all.credentials[0].state = Standing::Active;
+    all
+}

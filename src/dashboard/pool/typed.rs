@@ -7,6 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::Sort;
 
+/// What a box that is ticked sends; one that is not sends nothing.
+const TICKED: &str = "on";
+
+fn ticked(is: bool) -> String {
+    if is { TICKED } else { "" }.to_owned()
+}
+
 /// Fields with their values; a field may come more than once.
 #[derive(Clone, Default)]
 pub(super) struct Typed(pub(super) Vec<(String, String)>);
@@ -52,6 +59,8 @@ impl Typed {
             ("job_limit", optional(account.job_limit)),
             ("priority", account.priority.to_string()),
             ("weight", account.weight.to_string()),
+            ("cooldown_per_model", ticked(account.cooldown_per_model)),
+            ("trust_reset", ticked(account.trust_reset)),
         ])
     }
 
@@ -118,6 +127,9 @@ impl Typed {
         if sort == Sort::Account {
             let scope = Some(self.get("quota_scope")).filter(|scope| !scope.is_empty());
             said.insert("quota_scope".to_owned(), json!(scope));
+            for key in ["cooldown_per_model", "trust_reset"] {
+                said.insert(key.to_owned(), json!(self.has(key, TICKED)));
+            }
         } else {
             said.insert("models".to_owned(), models(self.get("models")));
         }

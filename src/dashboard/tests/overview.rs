@@ -131,7 +131,7 @@ async fn an_account_that_stands_aside_is_listed_with_its_state() {
     page.says(&format!(
         "href=\"/pool/accounts/{id}\" translate=\"no\">team</a>"
     ));
-    page.says("<span>Draining</span>");
+    page.says("<span>Drained</span>");
     page.says("No account takes work: every request is refused.");
     page.says("Open the pool");
 }

@@ -1,0 +1,40 @@
+explain-title = Explain a request
+explain-lead = Which account, credential and endpoint would take a request now, in which order, and why not the others. Nothing is sent.
+explain-key = Client key
+explain-any-key = Any: nothing out of scope
+explain-no-such-key = There is no client key of that name any more.
+explain-model = Model, as clients call it
+explain-reattach = It comes back to a running response, and so may use the reserve
+explain-ask = Explain
+explain-goes = It would go at once, to the first of these.
+explain-waits = It would wait. If nothing frees in time, its client gets { $status } ({ $code }).
+explain-refused = It would be refused at once, with { $status } ({ $code }).
+explain-why-streams = Every account that could take it carries as many streams as it may.
+explain-why-creates = Every account that could take it is starting as many requests as it may.
+explain-why-credential = Every credential that could take it is at its own limit.
+explain-why-queue = This key has as many requests waiting as it may.
+explain-why-model = Nothing that this key may use serves this model.
+explain-why-not-allowed = This key may not ask for this model.
+explain-why-expired = This key has expired.
+explain-why-cooling = Every account that could take it cools. The first is free in { $in }.
+explain-why-quota = The quota of every account that could take it is used up. The first is free in { $in }.
+explain-why-nothing = Everything that could take it is disabled, draining or resting.
+explain-edges = Who could serve it
+explain-no-edges = Nothing in the pool speaks this protocol and serves this model.
+explain-place = Place
+explain-takes-it = Takes it now?
+explain-upstream-model = The provider is asked for
+explain-first = would get it
+explain-takes = could take it
+explain-more = { $count ->
+    [one] One more is not shown. Choose a key or a model.
+   *[other] { $count } more are not shown. Choose a key or a model.
+}
+explain-out-of-scope = the key may not use this account
+explain-tried = was tried already
+explain-cooling = cools, free in { $in } ({ $at })
+explain-quota = quota used up, free in { $in } ({ $at })
+explain-resting = endpoint rests, one request tries in { $in } ({ $at })
+explain-full-streams = full: { $used } of { $limit } streams
+explain-full-creates = full: starting { $used } of { $limit } requests
+explain-full-credential = full: { $used } of { $limit } of its own
