@@ -12,6 +12,7 @@ pub mod moment;
 pub mod owners;
 pub mod pool;
 pub mod protocol;
+pub mod quota;
 pub mod reason;
 pub mod retest;
 pub mod secret;

@@ -153,3 +153,4 @@ pool-per-model = When limited, cool only the model that was asked for
 pool-per-model-help = For providers that count each model on its own. Otherwise the whole account waits.
 pool-trust-reset = Believe resets that are more than an hour away
 pool-trust-reset-help = Otherwise one request looks every hour whether the provider lets it pass already.
+stand-full-at = ordinary requests may hold { $cap }

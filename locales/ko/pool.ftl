@@ -126,3 +126,4 @@ pool-per-model = 제한되면 요청한 모델만 쿨다운
 pool-per-model-help = 모델마다 따로 제한하는 공급자에 사용하십시오. 그렇지 않으면 계정 전체가 기다립니다.
 pool-trust-reset = 한 시간 넘게 남은 초기화 시각을 그대로 믿기
 pool-trust-reset-help = 끄면 한 시간마다 요청 하나를 보내 이미 풀렸는지 확인합니다.
+stand-full-at = 일반 요청 한도 { $cap }개

@@ -126,3 +126,4 @@ pool-per-model = 被限流时只冷却所请求的模型
 pool-per-model-help = 适用于按模型分别限流的提供商。否则整个账号都会等待。
 pool-trust-reset = 相信一小时以后的重置时间
 pool-trust-reset-help = 关闭时，每小时用一个请求探测提供商是否已经放行。
+stand-full-at = 普通请求最多占用 { $cap } 个

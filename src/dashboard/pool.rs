@@ -9,6 +9,7 @@ mod explain;
 mod faults;
 mod import;
 mod list;
+mod quota;
 mod trial;
 mod typed;
 

@@ -69,6 +69,8 @@ impl Stand {
         let shares = account.quota_scope == QuotaScope::Account;
         if stand.icon == "active" && shares && cap > 0 && u64::from(standing.streams) >= cap {
             stand.is("warn", "full", shell.t("stand-full").to_string());
+            let text = shell.t("stand-full-at").num("cap", cap).to_string();
+            stand.notes.push(Note { text, at: None });
         }
         stand
     }

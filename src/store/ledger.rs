@@ -2,6 +2,8 @@
 //!
 //! Invariant: ids ascend with time, so the newest rows are found, and the oldest removed, without
 //! looking at the others. A value that is not known is null, never zero.
+mod quota;
+
 use super::{Store, columns::Bits, error::StoreError};
 use crate::domain::{
     ids::{AccountId, CredentialId, EndpointId, KeyId, RequestId},

@@ -36,16 +36,22 @@ enum Verb {
     Remove,
     Rotate,
     ClearCooldown,
+    /// An account's limits apply to it as a whole.
+    ShareLimits,
+    /// They apply to each of its credentials.
+    PartLimits,
 }
 
 impl Verb {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 8] = [
         Self::Enable,
         Self::Drain,
         Self::Disable,
         Self::Remove,
         Self::Rotate,
         Self::ClearCooldown,
+        Self::ShareLimits,
+        Self::PartLimits,
     ];
 
     const fn name(self) -> &'static str {
@@ -56,6 +62,8 @@ impl Verb {
             Self::Remove => "remove",
             Self::Rotate => "rotate",
             Self::ClearCooldown => "clear-cooldown",
+            Self::ShareLimits => "share-limits",
+            Self::PartLimits => "part-limits",
         }
     }
 
@@ -67,6 +75,8 @@ impl Verb {
             Self::Remove => shell.t("pool-remove"),
             Self::Rotate => shell.t("pool-rotate"),
             Self::ClearCooldown => shell.t("pool-clear-cooldown"),
+            Self::ShareLimits => shell.t("quota-share"),
+            Self::PartLimits => shell.t("quota-part"),
         }
         .to_string()
     }
@@ -78,6 +88,8 @@ impl Verb {
             (Self::Disable, _) => shell.t("pool-disable-effect"),
             (Self::Rotate, _) => shell.t("pool-rotate-effect"),
             (Self::ClearCooldown, _) => shell.t("pool-clear-cooldown-effect"),
+            (Self::ShareLimits, _) => shell.t("quota-share-effect"),
+            (Self::PartLimits, _) => shell.t("quota-part-effect"),
             (Self::Remove, Sort::Account) => shell.t("pool-remove-account-effect"),
             (Self::Remove, Sort::Credential) => shell.t("pool-remove-credential-effect"),
             (Self::Remove, Sort::Endpoint) => shell.t("pool-remove-endpoint-effect"),
@@ -103,6 +115,7 @@ impl Action {
         let is_known = match verb {
             Verb::Rotate => sort.is_credential(),
             Verb::ClearCooldown => !sort.is_endpoint(),
+            Verb::ShareLimits | Verb::PartLimits => sort.is_account(),
             Verb::Enable | Verb::Drain | Verb::Disable | Verb::Remove => true,
         };
         if !is_known {
@@ -301,6 +314,8 @@ async fn acted(
         Verb::Drain => (Done::Drained, "state", "draining"),
         Verb::Disable => (Done::Disabled, "state", "disabled"),
         Verb::Rotate => (Done::Rotated, "secret", answered.secret.as_str()),
+        Verb::ShareLimits => (Done::Saved, "quota_scope", "account"),
+        Verb::PartLimits => (Done::Saved, "quota_scope", "credential"),
         Verb::Remove => return removed(state, shell, action).await,
         Verb::ClearCooldown => return cleared(state, action).await.map(Ok),
     };

@@ -1,5 +1,7 @@
 //! The forms for one account, credential or endpoint.
-use super::{Sort, change_any, done::Done, faults::faults, find, list::number, typed::Typed};
+use super::{
+    Sort, change_any, done::Done, faults::faults, find, list::number, quota::Quota, typed::Typed,
+};
 use crate::{
     dashboard::{
         State,
@@ -91,6 +93,8 @@ struct EditPage {
     /// The limits that may inherit.
     limits: [Limit; 2],
     called: String,
+    /// What the log says of an account's limits.
+    quota: Option<Quota>,
 }
 
 impl EditPage {
@@ -117,11 +121,21 @@ impl EditPage {
             limits: limits.map(|limit| Limit::new(&shell, settings, &typed, limit)),
             called: address(&typed),
             faults: Faults::default(),
+            quota: None,
             shell,
             sort,
             id,
             typed,
         }
+    }
+
+    /// The same with what the log says of a stored account.
+    async fn with_quota(mut self, state: &State, contents: &Contents) -> Result<Self, Trouble> {
+        if self.sort.is_account() && !self.is_new() {
+            let account = find(contents, &self.id)?;
+            self.quota = Some(Quota::look(state, &self.shell, account, contents).await?);
+        }
+        Ok(self)
     }
 
     fn is_new(&self) -> bool {
@@ -251,7 +265,8 @@ async fn opened(
     let typed = beginning(sort, &id, asked, &pool.contents)?;
     let settings = state.reload().configuration().settings();
     let page = EditPage::new(shell, (sort, id), typed, &pool.contents, &settings);
-    Ok(page)
+    drop(settings);
+    page.with_quota(state, &pool.contents).await
 }
 
 /// What will be called, on its own.
@@ -303,6 +318,8 @@ async fn saved(
     let settings = state.reload().configuration().settings();
     let shell = shell.clone();
     let page = EditPage::new(shell, (sort, id), typed, &pool.contents, &settings);
+    drop(settings);
+    let page = page.with_quota(state, &pool.contents).await?;
     Ok(Err(Box::new(EditPage { faults, ..page })))
 }
 
@@ -350,6 +367,16 @@ pub(super) fn samples(shell: &Shell, contents: &Contents) -> Vec<(&'static str, 
             };
             all.push(("pool/edit", wrong.render().unwrap()));
         }
+    }
+    let account = contents.accounts[0].id.to_string();
+    for quota in super::quota::samples(shell, contents) {
+        let typed = beginning(Sort::Account, &account, Typed::default(), contents).unwrap();
+        let at = (Sort::Account, account.clone());
+        let page = EditPage {
+            quota: Some(quota),
+            ..EditPage::new(shell.clone(), at, typed, contents, &settings)
+        };
+        all.push(("pool/edit", page.render().unwrap()));
     }
     all
 }

@@ -245,9 +245,9 @@ pub(in crate::dashboard) fn ordinary(account: &Account, settings: &Settings) -> 
 }
 
 fn credential_row(shell: &Shell, credential: &Credential, (all, look): Seen<'_>) -> Row {
-    let cap = |own: Option<u32>| match own {
-        None | Some(0) => shell.t("pool-no-cap").to_string(),
-        Some(own) => number(shell, own.into()),
+    let of = |held: u32, own: Option<u32>| match own {
+        None | Some(0) => shell.t("number").num("value", held).to_string(),
+        Some(own) => used(shell, held, number(shell, own.into())),
     };
     let accounts = all.accounts.iter();
     let accounts = accounts.filter(|a| credential.accounts.contains(&a.id));
@@ -256,8 +256,8 @@ fn credential_row(shell: &Shell, credential: &Credential, (all, look): Seen<'_>)
     let standing = look.standing(Subject::Credential(credential.id));
     let cells = vec![
         Cell::Code(format!("…{}", credential.secret.hint())),
-        Cell::Text(used(shell, standing.streams, cap(credential.stream_limit))),
-        Cell::Text(used(shell, standing.creates, cap(credential.create_limit))),
+        Cell::Text(of(standing.streams, credential.stream_limit)),
+        Cell::Text(of(standing.creates, credential.create_limit)),
         Cell::Names(names(accounts)),
         Cell::Names(names(endpoints)),
     ];

@@ -1,7 +1,14 @@
 //! How the pool stands, on its page and on the overview, and what can be done about it.
 use super::{pool::filled, *};
-use crate::domain::{admission::Subject, cooldown::Kept};
-use crate::store::audit::Written;
+use crate::{
+    domain::{
+        admission::Subject,
+        cooldown::Kept,
+        ids::{CredentialId, RequestId},
+        ledger::{Entry, Outcome},
+    },
+    store::audit::Written,
+};
 
 fn cool(bench: &Bench, subject: Subject) {
     let kept = Kept {
@@ -121,4 +128,69 @@ async fn a_request_is_explained_with_what_cools_and_nothing_is_sent() {
     let page = bench.get("/pool/explain?key=gone&protocol=openai").await;
     page.says("no client key of that name");
     assert!(bench.provider.seen.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_the_log_says_of_a_quota_is_shown_and_switches_the_setting() {
+    let (bench, [_, path, _]) = filled().await;
+    bench
+        .get(&path)
+        .await
+        .says("has no limit (429) of this account");
+    let pool = Arc::clone(&bench.state.reload().configuration().pool());
+    let account = pool.accounts()[0].id;
+    for (n, credential, status) in [
+        (1u128, pool.credentials()[0].id.as_u128(), 429),
+        (2, 9, 200),
+    ] {
+        let entry = Entry {
+            account: Some(account),
+            credential: Some(CredentialId::from_u128(credential)),
+            status: Some(status),
+            ..entry(n)
+        };
+        assert!(bench.state.store().try_log(Box::new(entry)));
+    }
+    bench.state.store().flush().await.unwrap();
+    let page = bench.get(&path).await;
+    page.says("The limits apply to each credential on its own.");
+    page.says("was served within the same second.");
+    let switch = format!("{path}/part-limits");
+    page.says(&format!("action=\"{switch}\""));
+    bench.post(&switch, "").await.location();
+    let pool = Arc::clone(&bench.state.reload().configuration().pool());
+    let scope = pool.accounts()[0].quota_scope;
+    assert_eq!(scope, crate::domain::pool::QuotaScope::Credential);
+    assert!(!bench.get(&path).await.text.contains(&switch));
+}
+
+fn entry(n: u128) -> Entry {
+    Entry {
+        id: RequestId::from_u128(n),
+        started_at: 1_000,
+        key: None,
+        account: None,
+        credential: None,
+        endpoint: None,
+        protocol: None,
+        method: "POST".into(),
+        path: "/v1/chat/completions".into(),
+        model: None,
+        upstream_model: None,
+        status: None,
+        reason: None,
+        outcome: Outcome::Ok,
+        attempts: 1,
+        request_bytes: 1,
+        response_bytes: 1,
+        queued_ms: None,
+        headers_ms: None,
+        first_byte_ms: None,
+        total_ms: None,
+        input_tokens: None,
+        output_tokens: None,
+        cached_tokens: None,
+        upstream_request_id: None,
+        error: None,
+    }
 }

@@ -259,3 +259,33 @@ async fn first_bytes_are_ranked_by_minute_and_a_half_read_minute_is_left_out() {
     assert!(cut.is_cut);
     assert_eq!(cut.tallies, whole.tallies);
 }
+
+#[tokio::test]
+async fn only_what_upstream_said_of_an_accounts_work_is_evidence_of_its_quota() {
+    let bench = bench();
+    let store = &bench.store;
+    let account = AccountId::from_u128(7);
+    let row = |n: u128, change: &dyn Fn(&mut Entry)| {
+        let mut entry = entry(1_000 + n, n);
+        entry.account = Some(account);
+        (entry.status, entry.reason, entry.headers_ms) = (Some(429), None, Some(30));
+        change(&mut entry);
+        entry
+    };
+    let rows = [
+        row(1, &|_| ()),
+        row(2, &|e| e.status = Some(200)),
+        row(3, &|e| e.status = Some(500)),
+        row(4, &|e| e.reason = Some(Reason::QueueFull)),
+        row(5, &|e| e.method = "GET".into()),
+        row(6, &|e| e.account = Some(AccountId::from_u128(8))),
+        row(7, &|e| e.credential = None),
+    ];
+    for row in rows {
+        assert!(store.try_log(Box::new(row)));
+    }
+    store.flush().await.unwrap();
+    let answers = store.answers(account).await.unwrap();
+    let seen: Vec<_> = answers.iter().map(|a| (a.at_ms, a.is_limited)).collect();
+    assert_eq!(seen, [(1_032, false), (1_031, true)]);
+}

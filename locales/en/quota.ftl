@@ -1,0 +1,13 @@
+quota-title = What the provider's limits apply to
+quota-help = Judged from the newest rows of the request log. A limit from which a request moved on to another account is not in it.
+quota-no-limits = The request log has no limit (429) of this account, so nothing can be said.
+quota-unclear = The request log does not show clearly whether limits apply to the account or to each credential.
+quota-per-account = The limits apply to the account as a whole.
+quota-per-credential = The limits apply to each credential on its own.
+quota-pair-apart = { $at }: { $limited } was limited, and { $neighbour } was served within the same second.
+quota-pair-together = { $at }: { $limited } and { $neighbour } were limited within the same second.
+quota-counts = Seconds in which a neighbour was served: { $apart }. Seconds in which neighbours were limited together: { $together }.
+quota-share = Apply limits to the account
+quota-part = Apply limits to each credential
+quota-share-effect = The account's limits and cooldowns apply to all of its credentials together. What is in flight runs on.
+quota-part-effect = The account's limits and cooldowns apply to each of its credentials on its own, so that more may be in flight at once. What is in flight runs on.

@@ -1,0 +1,13 @@
+quota-title = 공급자 한도의 적용 대상
+quota-help = 요청 로그의 최근 기록으로 판단합니다. 제한된 뒤 다른 계정으로 옮겨 간 요청은 기록에 남지 않습니다.
+quota-no-limits = 요청 로그에 이 계정의 제한(429) 기록이 없어 판단할 수 없습니다.
+quota-unclear = 한도가 계정에 적용되는지 자격 증명마다 적용되는지 요청 로그만으로는 분명하지 않습니다.
+quota-per-account = 한도가 계정 전체에 적용됩니다.
+quota-per-credential = 한도가 자격 증명마다 따로 적용됩니다.
+quota-pair-apart = { $at }: { $limited } 자격 증명은 제한되고, 같은 1초 안에 { $neighbour } 자격 증명은 처리되었습니다.
+quota-pair-together = { $at }: 같은 1초 안에 { $limited }, { $neighbour } 자격 증명이 함께 제한되었습니다.
+quota-counts = 다른 자격 증명은 처리된 경우: { $apart }회(초 단위). 함께 제한된 경우: { $together }회(초 단위).
+quota-share = 한도를 계정 전체에 적용
+quota-part = 한도를 자격 증명마다 적용
+quota-share-effect = 계정의 한도와 쿨다운이 모든 자격 증명에 함께 적용됩니다. 진행 중인 요청은 그대로 처리됩니다.
+quota-part-effect = 계정의 한도와 쿨다운이 자격 증명마다 따로 적용되어, 동시에 더 많은 요청을 처리할 수 있습니다. 진행 중인 요청은 그대로 처리됩니다.

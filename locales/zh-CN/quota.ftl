@@ -1,0 +1,13 @@
+quota-title = 提供商的限制作用于
+quota-help = 根据请求日志的最新记录判断。被限流后转到其他账号的请求不在其中。
+quota-no-limits = 请求日志中没有此账号的限流（429）记录，无法判断。
+quota-unclear = 请求日志无法清楚表明限制作用于账号还是每个凭证。
+quota-per-account = 限制作用于整个账号。
+quota-per-credential = 限制分别作用于每个凭证。
+quota-pair-apart = { $at }：凭证 { $limited } 被限流，而凭证 { $neighbour } 在同一秒内得到处理。
+quota-pair-together = { $at }：凭证 { $limited } 和 { $neighbour } 在同一秒内都被限流。
+quota-counts = 其他凭证得到处理的秒数：{ $apart }。一同被限流的秒数：{ $together }。
+quota-share = 限制应用于整个账号
+quota-part = 限制应用于每个凭证
+quota-share-effect = 账号的上限与冷却由其所有凭证共用。进行中的请求继续运行。
+quota-part-effect = 账号的上限与冷却分别应用于每个凭证，因此可同时处理更多请求。进行中的请求继续运行。
