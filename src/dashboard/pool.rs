@@ -9,6 +9,7 @@ mod explain;
 mod faults;
 mod import;
 mod list;
+mod matrix;
 mod quota;
 mod trial;
 mod typed;
@@ -37,6 +38,7 @@ pub(super) fn pages() -> Router<State> {
         .route("/pool/import", get(import::show).post(import::submit))
         .route("/pool/called", get(edit::called))
         .route("/pool/explain", get(explain::show))
+        .route("/pool/matrix", get(matrix::show))
         .route("/pool/{sort}/{id}", get(edit::open).post(edit::save))
         .route("/pool/{sort}/{id}/test", post(trial::test).get(trial::back))
         .route(
@@ -154,6 +156,7 @@ pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
     all.extend(edit::samples(shell, &contents));
     all.extend(action::samples(shell, &contents));
     all.extend(explain::samples(shell));
+    all.extend(matrix::samples(shell));
     all.extend(import::samples(shell, &contents));
     all.extend(trial::samples(shell, &contents));
     all

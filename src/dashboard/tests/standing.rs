@@ -194,3 +194,26 @@ fn entry(n: u128) -> Entry {
         error: None,
     }
 }
+
+#[tokio::test]
+async fn models_are_shown_with_what_the_provider_is_asked_for() {
+    let (bench, [endpoint, _, path]) = filled().await;
+    let id = endpoint.rsplit('/').next().unwrap();
+    bench
+        .get("/pool/matrix")
+        .await
+        .says("Every model, under its own name:");
+    let account = bench.state.reload().configuration().pool().accounts()[0].id;
+    let form = format!("name=c&accounts={account}&endpoints={id}&models=fast+%3D+gpt-4o-mini");
+    bench.post(&path, &form).await.location();
+    for address in [
+        "/pool/matrix".to_owned(),
+        format!("/pool/matrix?endpoint={id}"),
+    ] {
+        let page = bench.get(&address).await;
+        page.says("<th scope=\"row\" translate=\"no\">fast</th>");
+        page.says("→ gpt-4o-mini");
+    }
+    let gone = bench.get("/pool/matrix?endpoint=ep_gone").await;
+    assert_eq!(gone.status, StatusCode::NOT_FOUND);
+}

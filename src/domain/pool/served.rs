@@ -197,8 +197,8 @@ impl Names {
     }
 }
 
-/// The names under which clients can ask this pair; `None` means any name.
-fn served_models(credential: &Catalog, endpoint: &Catalog) -> Option<BTreeSet<Arc<str>>> {
+/// The names under which clients can ask a credential and an endpoint of these catalogs; `None` means any name.
+pub fn served_models(credential: &Catalog, endpoint: &Catalog) -> Option<BTreeSet<Arc<str>>> {
     match (credential, endpoint) {
         (None, None) => None,
         (None, Some(rows)) => Some(rows.iter().map(|r| Arc::clone(&r.model)).collect()),

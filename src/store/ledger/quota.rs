@@ -20,7 +20,7 @@ const LOOKED_AT: u32 = 20_000;
 
 /// Of the newest rows, the account's successes and limits; work alone, since lists and polls are
 /// not what is limited, and no refusals of fairlane's own.
-pub fn answers(conn: &Connection, account: AccountId) -> Result<Vec<Answered>, StoreError> {
+fn answers(conn: &Connection, account: AccountId) -> Result<Vec<Answered>, StoreError> {
     let mut statement = conn.prepare_cached(
         "SELECT credential_id, started_at + coalesce(headers_ms, 0), status FROM (
            SELECT account_id, credential_id, started_at, headers_ms, status, reason, method

@@ -1,0 +1,9 @@
+matrix-title = 모델
+matrix-lead = 엔드포인트마다 어떤 자격 증명이 어떤 모델을 제공하는지 보여 줍니다. 모델 목록이 같은 자격 증명은 한 열로 묶습니다. 화살표는 공급자에 대신 요청하는 모델입니다.
+matrix-all = 모든 엔드포인트
+matrix-every = 모든 모델을 원래 이름으로 제공:
+matrix-model = 클라이언트가 쓰는 이름
+matrix-yes = 제공
+matrix-and = 외 { $count }개
+matrix-more = 표시하지 않음: 모델 { $models }개, 다른 모델 목록 { $groups }개.
+matrix-only = { $name }만 보기

@@ -1,0 +1,9 @@
+matrix-title = 模型
+matrix-lead = 各端点上哪个凭证提供哪个模型。模型列表相同的凭证合为一列；箭头表示实际向提供商请求的模型。
+matrix-all = 所有端点
+matrix-every = 以原名提供所有模型：
+matrix-model = 客户端所用名称
+matrix-yes = 提供
+matrix-and = 等另外 { $count } 个
+matrix-more = 未显示：{ $models } 个模型，{ $groups } 个其他模型列表。
+matrix-only = 仅显示 { $name }
