@@ -13,8 +13,8 @@ use crate::{
     clock::Instant,
     domain::{
         admission::{
-            Admission as Machine, Decision, Demand, Effects, Explained, Foreseen, Grant, Holding, Layout,
-            Refusal, Standing, Subject, WaiterId,
+            Admission as Machine, Decision, Demand, Effects, Explained, Foreseen, Grant, Holding,
+            Layout, Refusal, Standing, Subject, WaiterId,
         },
         breaker::Breaker,
         cooldown::Kept,
