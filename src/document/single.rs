@@ -62,6 +62,8 @@ pub trait Thing: Clone + PartialEq + Send + Sync + 'static {
     fn find_mut(contents: &mut Contents, id: Self::Id) -> Option<&mut Self>;
     /// Gives it a name that a plan matches it by.
     fn call(&mut self, name: Arc<str>);
+    /// Gives it a state that a plan begins with.
+    fn stand(&mut self, _state: pool::State) {}
     /// Takes back what [`call`](Self::call) did beyond the name, where the name did not change.
     fn settle(&mut self, _before: &Self) {}
     /// What a plan does to each of them.
@@ -92,6 +94,8 @@ pub fn plan_one<N: Thing>(
             Some(stored.ok_or(Refusal::Missing)?)
         }
     };
+    // Whoever wants nothing but that decides anew, whatever had disabled it before.
+    let is_decision = said.len() == 1 && said.get("state") == Some(&json!("disabled"));
     name_references(&mut said, existing);
     if let Some(before) = &before {
         said.entry("name")
@@ -109,6 +113,9 @@ pub fn plan_one<N: Thing>(
         && let Some(thing) = N::find_mut(&mut prepared, before.id())
     {
         thing.call(name);
+        if is_decision {
+            thing.stand(pool::State::Active);
+        }
     }
     let mut plan = plan(&document, &prepared, tools, Mode::Merge).map_err(refused::<N>)?;
     if let Some(before) = before {

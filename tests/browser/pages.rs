@@ -135,6 +135,11 @@ async fn in_the_pool(stage: &Stage) -> Vec<Visit> {
         }
     }
     visits.extend([tested(), open("/pool/import"), refused("/pool/import")]);
+    visits.extend([
+        open("/pool/matrix"),
+        open("/pool/explain"),
+        open("/pool/explain?protocol=openai&model=gpt-4o-mini"),
+    ]);
     let document = pool("http://127.0.0.1:9").to_string();
     visits.push(types(
         "/pool/import",

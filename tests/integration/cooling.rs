@@ -540,3 +540,22 @@ async fn an_empty_purse_takes_its_account_out_and_a_stated_reset_only_cools_it()
     assert_eq!(world.asked(CHAT), ["one", "two", "three"]);
     world.end().await;
 }
+
+#[tokio::test]
+async fn a_far_reset_is_said_where_the_wait_that_is_told_ends_sooner() {
+    let world = ranked(&[]).start().await;
+    let used_up = Act {
+        code: Some("usage_limit_reached".to_owned()),
+        ..limited("600")
+    };
+    world.sim.script([Rule::new(used_up).path(CHAT)]);
+    world.post(CHAT, &chat(false)).await;
+    let refused = world.post(CHAT, &chat(false)).await;
+    assert_eq!(refused.reason(), "usage_limit_reached");
+    assert_eq!(refused.header("retry-after"), "60");
+    let said = refused.json();
+    let resets_at = said["error"]["resets_at"].as_i64().unwrap();
+    let in_seconds = resets_at - Timestamp::now().as_second();
+    assert!((500..=601).contains(&in_seconds), "{said}");
+    world.end().await;
+}

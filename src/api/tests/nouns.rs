@@ -308,6 +308,24 @@ async fn states_are_turned_and_survive_other_changes() {
 }
 
 #[tokio::test]
+async fn what_upstream_disabled_stays_out_once_the_operator_says_so() {
+    let bench = bench().await;
+    let made = credential(&bench, SECRET).await;
+    let path = format!("/credentials/{}", id(&made));
+    let mut stored = bench.pool().credentials()[0].clone();
+    stored.state = PoolState::Disabled(DisabledReason::Auth);
+    assert!(bench.state.store().update_credential(stored).await.unwrap());
+    // What was read and is written back decides nothing.
+    let same = json!({"state": "disabled", "stream_limit": 3});
+    let patched = bench.ok("PATCH", &path, &same).await;
+    assert_eq!(patched["disabled_reason"], "auth");
+    let disabled = bench
+        .ok("POST", &format!("{path}/disable"), &Value::Null)
+        .await;
+    assert_eq!(disabled["disabled_reason"], "operator");
+}
+
+#[tokio::test]
 async fn what_is_in_use_is_not_removed() {
     let bench = bench().await;
     let made = credential(&bench, SECRET).await;

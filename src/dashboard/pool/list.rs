@@ -21,7 +21,7 @@ use crate::{
     document::single::Thing,
     domain::{
         admission::Subject,
-        pool::{Account, Credential, Endpoint, State, edges::Contents},
+        pool::{Account, Credential, DisabledReason, Endpoint, State, edges::Contents},
         settings::{Name, Settings},
     },
     engine::{look::Look, probe},
@@ -65,7 +65,8 @@ impl Row {
     }
 
     fn can_disable(&self) -> bool {
-        !matches!(self.stand.state, State::Disabled(_))
+        // What upstream has disabled may come back by itself; the operator can keep it out.
+        self.stand.state != State::Disabled(DisabledReason::Operator)
     }
 }
 

@@ -30,6 +30,10 @@ impl Thing for Account {
         Some(self.state)
     }
 
+    fn stand(&mut self, state: pool::State) {
+        self.state = state;
+    }
+
     fn all(contents: &Contents) -> impl Iterator<Item = &Self> {
         contents.accounts.iter()
     }
@@ -67,6 +71,10 @@ impl Thing for Credential {
 
     fn state(&self) -> Option<pool::State> {
         Some(self.state)
+    }
+
+    fn stand(&mut self, state: pool::State) {
+        self.state = state;
     }
 
     fn all(contents: &Contents) -> impl Iterator<Item = &Self> {
@@ -120,6 +128,10 @@ impl Thing for Endpoint {
 
     fn state(&self) -> Option<pool::State> {
         Some(self.state)
+    }
+
+    fn stand(&mut self, state: pool::State) {
+        self.state = state;
     }
 
     fn all(contents: &Contents) -> impl Iterator<Item = &Self> {
