@@ -559,3 +559,36 @@ async fn a_far_reset_is_said_where_the_wait_that_is_told_ends_sooner() {
     assert!((500..=601).contains(&in_seconds), "{said}");
     world.end().await;
 }
+
+#[tokio::test]
+async fn an_operators_word_ends_a_cooldown_and_wakes_all_who_wait() {
+    let world = ranked(&[]).start().await;
+    world
+        .sim
+        .script([Rule::new(limited("25")).path(CHAT).times(1)]);
+    let body = chat(false);
+    let first = world.post(CHAT, &body);
+    let rest = async {
+        let is_cooling = async || !world.cooldowns().await.is_empty();
+        world.eventually("a cooldown", is_cooling).await;
+        join_all((0..9).map(|_| world.post(CHAT, &body))).await
+    };
+    let clear = async {
+        world
+            .until("ten who wait", |(_, _, waiters)| waiters == 10)
+            .await;
+        let path = format!("/accounts/{}/clear-cooldown", world.account("one").await.id);
+        let cleared = world.admin(Method::POST, &path, &Value::Null).await;
+        assert_eq!(cleared.status, StatusCode::OK, "{cleared:?}");
+    };
+    let (first, rest, ()) = within("the answers", async { tokio::join!(first, rest, clear) }).await;
+    for answer in rest.iter().chain([&first]) {
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
+    let audit = world.admin(Method::GET, "/audit", &Value::Null).await;
+    let said = String::from_utf8_lossy(&audit.body).into_owned();
+    assert!(said.contains("clear_cooldown"), "{said}");
+    let is_over = async || world.cooldowns().await.is_empty();
+    world.eventually("nothing that cools", is_over).await;
+    world.end().await;
+}
