@@ -100,6 +100,8 @@ pub trait Ledger: Send + Sync {
 pub trait PoolWatch: Send + Sync {
     /// Something cooled, rested or came back.
     fn noted(&self, note: &Note);
+    /// Upstream answered work of a credential with a limit.
+    fn limit_met(&self, credential: CredentialId);
     /// Upstream refuses a credential's secret: while it has that secret it is to be disabled.
     fn credential_refused(&self, credential: CredentialId, secret: Fingerprint);
     /// Upstream refuses to bill these accounts: they are to be disabled.

@@ -32,6 +32,9 @@ use tokio::sync::Notify;
 /// How many credentials are tested at once.
 const TESTS_AT_ONCE: usize = 8;
 
+/// How many limits wait to be written down at most: evidence, of which a part is enough.
+const LIMITS_AT_MOST: usize = 4096;
+
 /// How long to wait before what the disk refused is tried again.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
@@ -62,6 +65,8 @@ struct Pending {
     cooldowns: HashMap<Cools, Reported>,
     refused: BTreeSet<(CredentialId, Fingerprint)>,
     unpaid: BTreeSet<AccountId>,
+    /// Limits met, and when; evidence alone, of which some may be dropped.
+    limits: BTreeSet<(CredentialId, i64)>,
 }
 
 impl PoolWatch for Keeper {
@@ -90,6 +95,15 @@ impl PoolWatch for Keeper {
                 tracing::warn!(%endpoint, "too many failures in a row: the endpoint rests");
             }
             Note::Closed(endpoint) => tracing::info!(%endpoint, "the endpoint is back"),
+        }
+    }
+
+    fn limit_met(&self, credential: CredentialId) {
+        let mut pending = self.lock();
+        if pending.limits.len() < LIMITS_AT_MOST {
+            pending.limits.insert((credential, unix_millis()));
+            drop(pending);
+            self.0.is_pending.notify_one();
         }
     }
 
@@ -175,6 +189,7 @@ impl Pending {
         }
         self.refused.extend(taken.refused);
         self.unpaid.extend(taken.unpaid);
+        self.limits.extend(taken.limits);
     }
 }
 
@@ -193,6 +208,10 @@ async fn write(taken: &Pending, store: &Store, reload: &Reload) -> Result<(), St
     let changes: Vec<Change> = taken.cooldowns.iter().map(change).collect();
     if !changes.is_empty() {
         store.keep_cooldowns(now_ms, changes).await?;
+    }
+    if !taken.limits.is_empty() {
+        let limits = taken.limits.iter().copied().collect();
+        store.keep_limits(limits).await?;
     }
     let mut disabled = Vec::new();
     for (id, secret) in &taken.refused {

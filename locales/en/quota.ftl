@@ -1,7 +1,7 @@
 quota-title = What the provider's limits apply to
-quota-help = Judged from the newest rows of the request log. A limit from which a request moved on to another account is not in it.
-quota-no-limits = The request log has no limit (429) of this account, so nothing can be said.
-quota-unclear = The request log does not show clearly whether limits apply to the account or to each credential.
+quota-help = Judged from the newest rows of the request log and the limits of the last seven days.
+quota-no-limits = No limit (429) of this account is known from the last seven days, so nothing can be said.
+quota-unclear = What is known does not show clearly whether limits apply to the account or to each credential.
 quota-per-account = The limits apply to the account as a whole.
 quota-per-credential = The limits apply to each credential on its own.
 quota-pair-apart = { $at }: { $limited } was limited, and { $neighbour } was served within the same second.

@@ -1,7 +1,7 @@
 quota-title = 提供商的限制作用于
-quota-help = 根据请求日志的最新记录判断。被限流后转到其他账号的请求不在其中。
-quota-no-limits = 请求日志中没有此账号的限流（429）记录，无法判断。
-quota-unclear = 请求日志无法清楚表明限制作用于账号还是每个凭证。
+quota-help = 依据最近的请求日志和过去七天内的限流响应判断。
+quota-no-limits = 过去七天内没有此账号的限流（429）记录，无法判断。
+quota-unclear = 现有记录无法清楚表明限制作用于账号还是每个凭证。
 quota-per-account = 限制作用于整个账号。
 quota-per-credential = 限制分别作用于每个凭证。
 quota-pair-apart = { $at }：凭证 { $limited } 被限流，而凭证 { $neighbour } 在同一秒内得到处理。

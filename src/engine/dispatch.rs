@@ -211,6 +211,9 @@ impl Course<'_> {
     ) -> Step {
         let accounts: Vec<AccountId> = edge.accounts().map(|a| a.id).collect();
         match meaning {
+            Meaning::Limited(_) if demand.is_evidence() => {
+                self.route.watch.limit_met(edge.credential().id);
+            }
             Meaning::AuthRefused => {
                 let refused = edge.credential();
                 let watch = self.route.watch;

@@ -23,6 +23,10 @@ const STEPS: &[(&str, &str)] = &[
         "0004_owners.sql",
         include_str!("../../migrations/0004_owners.sql"),
     ),
+    (
+        "0005_limits_met.sql",
+        include_str!("../../migrations/0005_limits_met.sql"),
+    ),
 ];
 
 /// The newest version that this program knows.

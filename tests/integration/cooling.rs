@@ -581,7 +581,8 @@ async fn an_operators_word_ends_a_cooldown_and_wakes_all_who_wait() {
         let cleared = world.admin(Method::POST, &path, &Value::Null).await;
         assert_eq!(cleared.status, StatusCode::OK, "{cleared:?}");
     };
-    let (first, rest, ()) = within("the answers", async { tokio::join!(first, rest, clear) }).await;
+    let all = Box::pin(async { tokio::join!(first, rest, clear) });
+    let (first, rest, ()) = within("the answers", all).await;
     for answer in rest.iter().chain([&first]) {
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     }
@@ -590,5 +591,22 @@ async fn an_operators_word_ends_a_cooldown_and_wakes_all_who_wait() {
     assert!(said.contains("clear_cooldown"), "{said}");
     let is_over = async || world.cooldowns().await.is_empty();
     world.eventually("nothing that cools", is_over).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_limit_that_a_request_moved_on_from_is_evidence_of_what_the_limit_applies_to() {
+    let world = ranked(&["two"]).start().await;
+    world
+        .sim
+        .script([Rule::new(limited("30")).credential(SECRET)]);
+    assert_eq!(world.post(CHAT, &chat(false)).await.status, StatusCode::OK);
+    assert_eq!(world.asked(CHAT), ["one", "two"]);
+    let account = world.account("one").await.id;
+    let is_known = async || {
+        let answers = world.app.store().answers(account).await.unwrap();
+        answers.iter().any(|answer| answer.is_limited)
+    };
+    world.eventually("the limit to be known", is_known).await;
     world.end().await;
 }

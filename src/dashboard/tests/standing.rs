@@ -1,6 +1,7 @@
 //! How the pool stands, on its page and on the overview, and what can be done about it.
 use super::{pool::filled, *};
 use crate::{
+    clock,
     domain::{
         admission::Subject,
         cooldown::Kept,
@@ -131,26 +132,25 @@ async fn a_request_is_explained_with_what_cools_and_nothing_is_sent() {
 }
 
 #[tokio::test]
-async fn what_the_log_says_of_a_quota_is_shown_and_switches_the_setting() {
+async fn what_is_known_of_a_quota_is_shown_and_switches_the_setting() {
     let (bench, [_, path, _]) = filled().await;
     bench
         .get(&path)
         .await
-        .says("has no limit (429) of this account");
+        .says("No limit (429) of this account is known");
     let pool = Arc::clone(&bench.state.reload().configuration().pool());
     let account = pool.accounts()[0].id;
-    for (n, credential, status) in [
-        (1u128, pool.credentials()[0].id.as_u128(), 429),
-        (2, 9, 200),
-    ] {
-        let entry = Entry {
-            account: Some(account),
-            credential: Some(CredentialId::from_u128(credential)),
-            status: Some(status),
-            ..entry(n)
-        };
-        assert!(bench.state.store().try_log(Box::new(entry)));
-    }
+    let now = clock::unix_millis();
+    let served = Entry {
+        account: Some(account),
+        credential: Some(CredentialId::from_u128(9)),
+        status: Some(200),
+        started_at: now,
+        ..entry(2)
+    };
+    assert!(bench.state.store().try_log(Box::new(served)));
+    let met = vec![(pool.credentials()[0].id, now)];
+    bench.state.store().keep_limits(met).await.unwrap();
     bench.state.store().flush().await.unwrap();
     let page = bench.get(&path).await;
     page.says("The limits apply to each credential on its own.");

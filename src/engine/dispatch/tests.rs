@@ -100,6 +100,7 @@ impl Outgoing for Plain {
 struct Counts {
     failed: AtomicU32,
     moved: AtomicU32,
+    limits: AtomicU32,
     refused: Mutex<Vec<CredentialId>>,
     unpaid: Mutex<Vec<AccountId>>,
 }
@@ -116,6 +117,10 @@ impl Observer for Counts {
 
 impl PoolWatch for Counts {
     fn noted(&self, _: &Note) {}
+
+    fn limit_met(&self, _: CredentialId) {
+        self.limits.fetch_add(1, Ordering::Relaxed);
+    }
 
     fn credential_refused(&self, credential: CredentialId, _: crate::domain::pool::Fingerprint) {
         self.refused.lock().unwrap().push(credential);
@@ -237,6 +242,7 @@ async fn a_limit_moves_the_request_to_another_account() {
     let stage = Stage::new(sample::contents(2), script);
     stage.check(Ok((200, "fine")), &[1, 2]).await;
     assert_eq!(stage.moved(), 1);
+    assert_eq!(stage.counts.limits.load(Ordering::Relaxed), 1);
     // The first cools, and is not asked again.
     stage.check(Ok((200, "fine")), &[1, 2, 2]).await;
 }

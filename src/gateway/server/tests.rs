@@ -29,6 +29,8 @@ impl Ledger for Nothing {
 impl PoolWatch for Nothing {
     fn noted(&self, _: &Note) {}
 
+    fn limit_met(&self, _: CredentialId) {}
+
     fn credential_refused(&self, _: CredentialId, _: crate::domain::pool::Fingerprint) {}
 
     fn billing_refused(&self, _: &[AccountId]) {}

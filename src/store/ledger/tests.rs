@@ -268,13 +268,12 @@ async fn only_what_upstream_said_of_an_accounts_work_is_evidence_of_its_quota() 
     let row = |n: u128, change: &dyn Fn(&mut Entry)| {
         let mut entry = entry(1_000 + n, n);
         entry.account = Some(account);
-        (entry.status, entry.reason, entry.headers_ms) = (Some(429), None, Some(30));
+        (entry.status, entry.reason, entry.headers_ms) = (Some(200), None, Some(30));
         change(&mut entry);
         entry
     };
     let rows = [
-        row(1, &|_| ()),
-        row(2, &|e| e.status = Some(200)),
+        row(2, &|_| ()),
         row(3, &|e| e.status = Some(500)),
         row(4, &|e| e.reason = Some(Reason::QueueFull)),
         row(5, &|e| e.method = "GET".into()),
@@ -284,8 +283,20 @@ async fn only_what_upstream_said_of_an_accounts_work_is_evidence_of_its_quota() 
     for row in rows {
         assert!(store.try_log(Box::new(row)));
     }
-    store.flush().await.unwrap();
+    let mut charged = crate::domain::pool::edges::sample::account(7);
+    charged.id = account;
+    store.add_account(charged).await.unwrap();
+    let endpoint = crate::domain::pool::edges::sample::endpoint(1, Protocol::OpenAi);
+    store.add_endpoint(endpoint).await.unwrap();
+    let credential = crate::domain::pool::edges::sample::credential(1, 7, 1);
+    let id = credential.id;
+    store.add_credential(credential, None).await.unwrap();
+    let now = crate::clock::unix_millis();
+    let other = crate::domain::ids::CredentialId::from_u128(99);
+    let old = now - 30 * 24 * 3_600_000;
+    let met = vec![(id, old), (id, now - 5), (id, now), (other, now)];
+    store.keep_limits(met).await.unwrap();
     let answers = store.answers(account).await.unwrap();
     let seen: Vec<_> = answers.iter().map(|a| (a.at_ms, a.is_limited)).collect();
-    assert_eq!(seen, [(1_032, false), (1_031, true)]);
+    assert_eq!(seen, [(1_032, false), (now, true), (now - 5, true)]);
 }
