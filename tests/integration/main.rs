@@ -6,6 +6,7 @@
 
 mod breaks;
 mod byte_exact;
+mod cooled;
 mod cooling;
 mod cors;
 mod dashboard;
