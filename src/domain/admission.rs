@@ -259,10 +259,19 @@ impl Admission {
         }
     }
 
-    /// A parked request leaves. Gives why it was waiting, or `None` if it waits no more.
-    pub fn withdraw(&mut self, waiter: WaiterId) -> Option<Refusal> {
-        let row = self.waiters.remove(&waiter)?;
+    /// A parked request leaves. `false` if it waits no more.
+    pub fn withdraw(&mut self, waiter: WaiterId) -> bool {
+        let Some(row) = self.waiters.remove(&waiter) else {
+            return false;
+        };
         self.forget_waiting(row.demand.key_id());
+        true
+    }
+
+    /// Why a parked request waits, or `None` if it waits no more. Looks at every candidate, and so
+    /// is for those whose client is still there to be told.
+    pub fn why_waiting(&self, waiter: WaiterId) -> Option<Refusal> {
+        let row = self.waiters.get(&waiter)?;
         let (Blocked::ForNow(why) | Blocked::ForGood(why)) = self.view().blocked(&row.demand);
         Some(why)
     }

@@ -151,7 +151,7 @@ impl Admission {
         let since = Instant::now();
         let answered = match timeout(patience, &mut answer).await {
             Ok(answered) => answered,
-            Err(_) => match parked.withdraw() {
+            Err(_) => match parked.give_up() {
                 Some(refusal) => Ok(Err(refusal)),
                 // Settled at this very moment: its answer is on the way.
                 None => answer.await,

@@ -209,6 +209,14 @@ impl Course<'_> {
         edge: EdgeRef,
         lease: Lease,
     ) -> Step {
+        // The ordinary answer goes on its way as it is.
+        if meaning == Meaning::Accepted {
+            return Step::Done(Dispatched {
+                answer,
+                edge,
+                lease: Some(lease),
+            });
+        }
         let accounts: Vec<AccountId> = edge.accounts().map(|a| a.id).collect();
         match meaning {
             Meaning::Limited(_) if demand.is_evidence() => {

@@ -163,6 +163,17 @@ impl Admission {
         has_passed
     }
 
+    /// Whether nothing that a lease counts on cools or rests, nor did so lately.
+    fn is_well(&self, row: &LeaseRow) -> bool {
+        let is_open = |limited: &Limited| {
+            let of_model = row.model_of(*limited);
+            self.is_open(limited.subject, None)
+                && of_model.is_none_or(|model| self.is_open(limited.subject, Some(model)))
+        };
+        self.subjects.breaker(row.breaker) == Breaker::default()
+            && row.gates.limited.iter().all(is_open)
+    }
+
     pub(super) fn is_open(&self, subject: u32, model: Option<&Arc<str>>) -> bool {
         let cooldown = match model {
             None => self.subjects.cooldown(subject),
@@ -179,6 +190,12 @@ impl Admission {
         evidence: Evidence,
         effects: &mut Effects,
     ) {
+        // The ordinary answer changes nothing, and costs a look.
+        let is_good = matches!(evidence, Evidence::Success | Evidence::Answered);
+        let is_news = |row: &LeaseRow| !(is_good && self.is_well(row));
+        if !self.leases.get(&lease).is_some_and(is_news) {
+            return;
+        }
         let Some(row) = self.leases.remove(&lease) else {
             return;
         };

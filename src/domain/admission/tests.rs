@@ -319,8 +319,9 @@ impl Books {
             }
             Event::Withdraw(n) if !self.parked.is_empty() => {
                 let (waiter, _) = self.parked.remove(n % self.parked.len());
-                assert!(self.machine.withdraw(waiter).is_some());
-                assert!(self.machine.withdraw(waiter).is_none());
+                assert!(self.machine.why_waiting(waiter).is_some());
+                assert!(self.machine.withdraw(waiter));
+                assert!(!self.machine.withdraw(waiter));
             }
             Event::Swap { accounts, stream } => {
                 let limits = Limits { stream, ..LIMITS };

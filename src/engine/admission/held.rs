@@ -17,18 +17,26 @@ pub(super) struct Parked {
 }
 
 impl Parked {
-    /// Why it was waiting; `None` if it has been settled already.
-    pub(super) fn withdraw(&mut self) -> Option<Refusal> {
+    /// Gives the place up for want of patience, and says why it was waiting; `None` if it has been
+    /// settled already.
+    pub(super) fn give_up(&mut self) -> Option<Refusal> {
         let waiter = self.waiter.take()?;
         let mut state = self.admission.lock();
+        let why = state.machine.why_waiting(waiter);
         state.answers.remove(&waiter);
-        state.machine.withdraw(waiter)
+        state.machine.withdraw(waiter);
+        why
     }
 }
 
 impl Drop for Parked {
     fn drop(&mut self) {
-        self.withdraw();
+        // Nobody is there any more who would ask why.
+        if let Some(waiter) = self.waiter.take() {
+            let mut state = self.admission.lock();
+            state.answers.remove(&waiter);
+            state.machine.withdraw(waiter);
+        }
     }
 }
 

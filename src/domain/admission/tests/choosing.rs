@@ -42,7 +42,10 @@ fn an_owner_is_never_left_and_reading_reaches_it_in_any_state() {
     let Decision::Parked(waiter) = a.request(NOW, &Arc::new(bound(STREAM))) else {
         panic!("an owner that is full is waited for");
     };
-    assert_eq!(a.withdraw(waiter).unwrap().reason, Reason::OwnerSaturated);
+    assert_eq!(
+        a.why_waiting(waiter).unwrap().reason,
+        Reason::OwnerSaturated
+    );
     for state in [State::Draining, State::Disabled(DisabledReason::Auth)] {
         let mut a = admission(|c| c.credentials[1].state = state, 3);
         let generating = ask(&mut a, bound(STREAM)).map(|_| ());

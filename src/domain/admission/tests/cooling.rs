@@ -25,7 +25,11 @@ fn send(a: &mut Admission, ms: u64) -> Result<(LeaseId, u128), Reason> {
     match a.request(at(ms), &Arc::new(asked)) {
         Decision::Granted(g) => Ok((g.lease, g.edge.credential().id.as_u128())),
         Decision::Refused(refusal) => Err(refusal.reason),
-        Decision::Parked(waiter) => Err(a.withdraw(waiter).unwrap().reason),
+        Decision::Parked(waiter) => {
+            let why = a.why_waiting(waiter).unwrap().reason;
+            a.withdraw(waiter);
+            Err(why)
+        }
     }
 }
 
