@@ -7,6 +7,7 @@ pub mod configuration;
 pub mod cooldowns;
 pub mod dispatch;
 pub mod explain;
+pub mod held;
 pub mod live;
 pub mod look;
 pub mod owners;

@@ -11,7 +11,6 @@
 mod call;
 mod cors;
 mod discovery;
-mod held;
 mod intake;
 mod listing;
 mod lists;

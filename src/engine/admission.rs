@@ -18,7 +18,7 @@ use crate::{
         },
         breaker::Breaker,
         cooldown::Kept,
-        ids::{AccountId, EndpointId, KeyId},
+        ids::{EndpointId, KeyId},
         moment::Moment,
         reason::Reason,
     },
@@ -281,11 +281,6 @@ impl Admission {
     /// What every client key holds and waits for; `None` stands for requests without a key.
     pub fn holdings(&self) -> HashMap<Option<KeyId>, Holding> {
         self.lock().machine.holdings()
-    }
-
-    /// Streams held on each account that holds any, whether or not it takes new work.
-    pub fn account_streams(&self) -> HashMap<AccountId, u32> {
-        self.lock().machine.account_streams()
     }
 
     /// Streams that only clients coming back may hold.

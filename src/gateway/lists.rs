@@ -11,7 +11,6 @@
 //! listed.
 use super::{
     call::{Answered, Call},
-    held::Held,
     listing,
     outgoing::Outgoing,
     owned::{Ties, unreadable, unwritten},
@@ -30,6 +29,7 @@ use crate::{
     engine::{
         admission::Lease,
         dispatch::{Dispatched, dispatch},
+        held::{Held, Patience},
         owners::Maker,
     },
     ports::Answer,
@@ -231,7 +231,7 @@ impl Call<'_> {
             return Ok(Read::Refusal(Box::new(dispatched)));
         }
         let Answer { head, body } = dispatched.answer;
-        let held = Held::read(body, self.policy.idle, LIST_BYTES).await;
+        let held = Held::read(body, Patience::Between(self.policy.idle), LIST_BYTES).await;
         let codings = head.headers.get_all(header::CONTENT_ENCODING);
         let document = held.document(codings.iter().map(HeaderValue::as_bytes));
         let left = Cell::new(room);

@@ -4,7 +4,7 @@
 //! Invariants: a request that names nothing touches neither the disk nor the memory of owners; the
 //! id of what upstream keeps for good is on disk before a client sees it, and where the disk refuses
 //! that, the client sees no id.
-use super::{call::Call, held::Held, refuse::Refused, ticket::Ticket};
+use super::{call::Call, refuse::Refused, ticket::Ticket};
 use crate::{
     domain::{
         admission::Owner,
@@ -18,6 +18,7 @@ use crate::{
     },
     engine::{
         dispatch::{Dispatched, Undelivered},
+        held::{Held, Patience},
         owners::Maker,
     },
     ports::Unstored,
@@ -183,7 +184,7 @@ impl Call<'_> {
             edge,
             lease,
         } = dispatched;
-        let held = Held::read(answer.body, self.policy.idle, HELD_BYTES).await;
+        let held = Held::read(answer.body, Patience::Between(self.policy.idle), HELD_BYTES).await;
         let codings = answer.head.headers.get_all(header::CONTENT_ENCODING);
         let document = held.document(codings.iter().map(HeaderValue::as_bytes));
         let Some(document) = document else {

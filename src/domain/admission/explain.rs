@@ -4,7 +4,7 @@ use super::{Admission, Demand, Refusal, Subject, Why, blocked::Blocked};
 use crate::domain::{
     breaker::Breaker,
     cooldown::Cooldown,
-    ids::{AccountId, EndpointId, KeyId},
+    ids::{EndpointId, KeyId},
     pool::{Account, EdgeIndex, EdgeRef},
     reason::Reason,
 };
@@ -160,14 +160,6 @@ impl Admission {
             holdings.entry(*key).or_default().waiting = *waiting;
         }
         holdings
-    }
-
-    /// Streams held on each account of the pool that holds any, whether or not it takes new work.
-    pub fn account_streams(&self) -> HashMap<AccountId, u32> {
-        let held = self
-            .accounts()
-            .map(|(a, n)| (a.id, self.subjects.usage(n).stream));
-        held.filter(|(_, streams)| *streams > 0).collect()
     }
 
     /// Streams that only clients coming back may hold, over all accounts that take work.

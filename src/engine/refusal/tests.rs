@@ -1,6 +1,10 @@
 //! What is read of an answer reaches whoever gets it.
 use super::*;
+use crate::ports::{AnswerBody, BrokenOff};
+use bytes::Bytes;
 use http::Response;
+use http_body::{Body as _, Frame};
+use http_body_util::BodyExt as _;
 use http_body_util::{Full, StreamBody};
 
 fn answer(status: u16, body: AnswerBody) -> Answer {

@@ -3,6 +3,7 @@
 //! Invariant: what is kept is bounded; whatever is read is handed on unchanged, an ending that is no
 //! proper one included.
 use crate::{
+    clock::Instant,
     ports::{AnswerBody, BrokenOff},
     protocol::peek::{Decoder, PeekError},
 };
@@ -15,10 +16,19 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
-use tokio::time::timeout;
+use tokio::time::timeout_at;
+
+/// How long to wait for what is to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    /// For each part of it.
+    Between(Duration),
+    /// For all of it.
+    InAll(Duration),
+}
 
 /// An answer's body that was read, whole or as far as it may be held back.
-pub(super) struct Held {
+pub(crate) struct Held {
     frames: VecDeque<Frame<Bytes>>,
     /// What was not read.
     rest: Option<AnswerBody>,
@@ -29,8 +39,8 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Reads `body` until its end, `most_bytes`, or a silence of `idle`.
-    pub(super) async fn read(mut body: AnswerBody, idle: Duration, most_bytes: usize) -> Self {
+    /// Reads `body` until its end, `most_bytes`, or the end of `patience`.
+    pub(crate) async fn read(mut body: AnswerBody, patience: Patience, most_bytes: usize) -> Self {
         let mut held = Self {
             frames: VecDeque::new(),
             rest: None,
@@ -39,8 +49,13 @@ impl Held {
             most_bytes,
         };
         let mut bytes = 0;
+        let began = Instant::now();
         while bytes < most_bytes {
-            match timeout(idle, body.frame()).await {
+            let by = match patience {
+                Patience::Between(idle) => Instant::now() + idle,
+                Patience::InAll(time) => began + time,
+            };
+            match timeout_at(by, body.frame()).await {
                 Ok(None) => return held,
                 Ok(Some(Ok(frame))) => {
                     bytes += frame.data_ref().map_or(0, Bytes::len);
@@ -59,7 +74,7 @@ impl Held {
     }
 
     /// A body that is `bytes`.
-    pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
+    pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self {
             most_bytes: bytes.len(),
@@ -71,13 +86,13 @@ impl Held {
     }
 
     /// Whether all of it was read.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.rest.is_none() && self.failure.is_none()
     }
 
     /// What was read, or the first `most_bytes` of it, without those content encodings;
     /// `None` if they cannot be undone.
-    pub(super) fn document<'a>(&self, codings: impl Iterator<Item = &'a [u8]>) -> Option<Vec<u8>> {
+    pub(crate) fn document<'a>(&self, codings: impl Iterator<Item = &'a [u8]>) -> Option<Vec<u8>> {
         let mut decoder = Decoder::new(codings).ok()?;
         let mut document = Vec::new();
         for piece in self.frames.iter().filter_map(Frame::data_ref) {
@@ -144,7 +159,7 @@ mod tests {
     use super::*;
     use http_body_util::{Full, StreamBody};
 
-    const SECOND: Duration = Duration::from_secs(1);
+    const SECOND: Patience = Patience::Between(Duration::from_secs(1));
     const MOST_BYTES: usize = 100;
 
     fn body(pieces: Vec<Result<Frame<Bytes>, BrokenOff>>) -> AnswerBody {
