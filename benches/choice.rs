@@ -93,6 +93,8 @@ const LIMITS: Limits = Limits {
     may_park: true,
     strategy: Strategy::LeastLoaded,
     breaker_threshold: 5,
+    job: 2,
+    fair_share_pct: 0,
 };
 
 fn admission(accounts: u128) -> Admission {
@@ -105,15 +107,14 @@ fn demand() -> Arc<Demand> {
         key: None,
         protocol: Protocol::OpenAi,
         model: Some("model-7".into()),
-        kinds: Kinds {
-            stream: true,
-            create: true,
-        },
+        kinds: Kinds::GENERATE,
         reattach: false,
         owner: Owner::Nobody,
         preferred: None,
         tried: Vec::new(),
         until: NOW,
+        is_moving: false,
+        holder: fairlane::domain::ids::RequestId::from_u128(0),
     })
 }
 

@@ -16,6 +16,7 @@ mod evidence;
 mod explain;
 mod layout;
 mod order;
+mod picture;
 mod selection;
 mod strategy;
 mod subjects;
@@ -26,12 +27,18 @@ pub use self::{
     evidence::{Evidence, Note},
     explain::{Explained, Foreseen, Holding, Standing},
     layout::{Layout, Numbers, Subject},
+    picture::{HeldLease, Waiting},
     selection::Why,
     strategy::Strategy,
 };
 
 use self::{blocked::Blocked, layout::Gates, order::Order, selection::View, subjects::Subjects};
-use super::{ids::KeyId, moment::Moment, pool::EdgeRef, reason::Reason};
+use super::{
+    ids::{KeyId, RequestId},
+    moment::Moment,
+    pool::EdgeRef,
+    reason::Reason,
+};
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
@@ -44,8 +51,13 @@ pub struct Limits {
     pub stream: u32,
     /// Requests being started at once per account; 0 = unlimited.
     pub create: u32,
+    /// Jobs at once per account; 0 = unlimited.
+    pub job: u32,
     /// Stream slots per account that only reattaching may take.
     pub reserve: u32,
+    /// From how many percent of the ordinary capacity on a pool counts as congested; 0 = never, and
+    /// no key is held back for the sake of others.
+    pub fair_share_pct: u32,
     /// Parked requests per client key.
     pub waiters_per_key: usize,
     /// Whether requests may park at all.
@@ -113,7 +125,10 @@ pub enum Part {
 
 #[derive(Debug)]
 struct LeaseRow {
+    holder: RequestId,
     key: Option<KeyId>,
+    /// What it was granted on.
+    edge: EdgeRef,
     gates: Arc<Gates>,
     held: Kinds,
     breaker: u32,
@@ -127,6 +142,7 @@ struct LeaseRow {
 #[derive(Debug)]
 struct Waiter {
     demand: Arc<Demand>,
+    parked_at: Moment,
 }
 
 /// The state: leases held, requests parked, and the pool that both refer to.
@@ -173,7 +189,7 @@ impl Admission {
             return Decision::Granted(grant);
         }
         match self.view().blocked(demand) {
-            Blocked::ForNow(why) => self.park(demand, why),
+            Blocked::ForNow(why) => self.park(now, demand, why),
             Blocked::ForGood(refusal) => Decision::Refused(refusal),
         }
     }
@@ -187,7 +203,9 @@ impl Admission {
         let lease = LeaseId(self.minted);
         let asked = demand.model.as_deref().filter(|_| gates.is_per_model());
         let row = LeaseRow {
+            holder: demand.holder,
             key: demand.key_id(),
+            edge: EdgeRef::new(Arc::clone(&pool), index),
             breaker: self.layout.breaker(edge),
             model: asked.map(|model| pool.upstream_model(edge, model).into()),
             held: demand.kinds,
@@ -214,7 +232,7 @@ impl Admission {
         }
     }
 
-    fn park(&mut self, demand: &Arc<Demand>, why: Refusal) -> Decision {
+    fn park(&mut self, now: Moment, demand: &Arc<Demand>, why: Refusal) -> Decision {
         if !self.layout.limits.may_park {
             return Decision::Refused(why);
         }
@@ -228,7 +246,13 @@ impl Admission {
         self.minted += 1;
         let id = WaiterId(self.minted);
         let demand = Arc::clone(demand);
-        self.waiters.insert(id, Waiter { demand });
+        self.waiters.insert(
+            id,
+            Waiter {
+                demand,
+                parked_at: now,
+            },
+        );
         Decision::Parked(id)
     }
 
@@ -239,8 +263,8 @@ impl Admission {
         };
         let freed = match part {
             Part::Create => Kinds {
-                stream: false,
-                ..row.held
+                create: row.held.create,
+                ..Kinds::NONE
             },
             Part::All => row.held,
         };

@@ -33,16 +33,26 @@ reasons! {
     AccountStreamCap = "account_stream_cap", 429;
     /// Every candidate is at its cap of requests being started.
     AccountCreateCap = "account_create_cap", 429;
+    /// Every candidate is at its cap of jobs.
+    AccountJobCap = "account_job_cap", 429;
     /// Every candidate's credential is at its own cap.
     CredentialCap = "credential_cap", 429;
     /// Every candidate cools, or awaits the answer of the one request that was let through.
     AccountCooling = "account_cooling", 429;
     /// Every candidate's quota is used up until a known time.
     UsageLimitReached = "usage_limit_reached", 429;
+    /// The pool is tight, and the key holds its share of it.
+    ApiKeyStreamFairShare = "api_key_stream_fair_share", 429;
     /// The only account that knows the named state is at its cap.
     OwnerSaturated = "owner_saturated", 429;
     /// The key has as many requests parked as it may.
     QueueFull = "queue_full", 429;
+    /// The key has sent as many requests in a minute as it may.
+    KeyRateLimited = "key_rate_limited", 429;
+    /// The key has used as many tokens in a day as it may.
+    KeyBudgetExhausted = "key_budget_exhausted", 429;
+    /// The key has as many requests in flight as it may.
+    KeyConcurrencyCap = "key_concurrency_cap", 429;
     /// Something durable was asked for and the disk refuses.
     StoreUnavailable = "store_unavailable", 503;
     /// No such client key, or none given.
@@ -92,7 +102,11 @@ impl Reason {
         match self {
             Self::AccountStreamCap
             | Self::AccountCreateCap
+            | Self::AccountJobCap
             | Self::CredentialCap
+            | Self::ApiKeyStreamFairShare
+            | Self::KeyRateLimited
+            | Self::KeyConcurrencyCap
             | Self::AccountCooling
             | Self::UsageLimitReached
             | Self::OwnerSaturated
@@ -102,7 +116,8 @@ impl Reason {
             | Self::NoServiceableAccount
             | Self::UpstreamUnreachable
             | Self::ShuttingDown => true,
-            Self::InvalidClientKey
+            Self::KeyBudgetExhausted
+            | Self::InvalidClientKey
             | Self::ClientKeyExpired
             | Self::ModelNotAllowed
             | Self::ModelNotFound
@@ -138,10 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn every_429_and_503_can_be_cured_by_repeating() {
+    fn every_429_and_503_but_a_spent_budget_can_be_cured_by_repeating() {
         for reason in Reason::ALL {
             if matches!(reason.status(), 429 | 503) {
-                assert!(reason.is_curable_by_repeating(), "{reason:?}");
+                let is_budget = *reason == Reason::KeyBudgetExhausted;
+                assert_eq!(reason.is_curable_by_repeating(), !is_budget, "{reason:?}");
             }
         }
     }

@@ -17,12 +17,18 @@ pub enum Name {
     AccountStreamLimit,
     /// Requests being started at once per account; 0 = unlimited.
     AccountCreateLimit,
+    /// Jobs at once per account; 0 = unlimited.
+    AccountJobLimit,
     /// Stream slots per account kept for reattaching.
     AccountStreamReserve,
     /// How long a request may wait for capacity, in seconds; 0 = never.
     CapacityWaitSeconds,
     /// How many requests of one key may wait at once.
     WaitersPerKey,
+    /// After how many seconds of waiting a streaming request is answered 200 and kept alive.
+    ParkCommitSeconds,
+    /// From how many percent of its capacity on the pool is shared out by weight; 0 = never.
+    FairShareCongestionThresholdPct,
     /// How many accounts one request may be tried on.
     MaxAttempts,
     /// By what an account is chosen among those that can take a request.

@@ -13,8 +13,8 @@ use crate::{
     clock::Instant,
     domain::{
         admission::{
-            Admission as Machine, Decision, Demand, Effects, Explained, Foreseen, Grant, Holding,
-            Layout, Refusal, Standing, Subject, WaiterId,
+            Admission as Machine, Decision, Demand, Effects, Explained, Foreseen, Grant, HeldLease,
+            Holding, Layout, Refusal, Standing, Subject, WaiterId, Waiting,
         },
         breaker::Breaker,
         cooldown::Kept,
@@ -281,6 +281,13 @@ impl Admission {
     /// What every client key holds and waits for; `None` stands for requests without a key.
     pub fn holdings(&self) -> HashMap<Option<KeyId>, Holding> {
         self.lock().machine.holdings()
+    }
+
+    /// Who holds what and who waits for what, at one moment.
+    pub fn picture(&self) -> (Moment, Vec<HeldLease>, Vec<Waiting>) {
+        let now = self.now();
+        let state = self.lock();
+        (now, state.machine.held(), state.machine.waiting())
     }
 
     /// Streams that only clients coming back may hold.

@@ -84,6 +84,8 @@ fn limits(settings: &Settings) -> Limits {
     Limits {
         stream: count(Name::AccountStreamLimit),
         create: count(Name::AccountCreateLimit),
+        job: count(Name::AccountJobLimit),
+        fair_share_pct: count(Name::FairShareCongestionThresholdPct),
         reserve: count(Name::AccountStreamReserve),
         waiters_per_key: count(Name::WaitersPerKey) as usize,
         may_park: settings.integer(Name::CapacityWaitSeconds) > 0,

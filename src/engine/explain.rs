@@ -5,6 +5,7 @@
 use super::configuration::Configuration;
 use crate::domain::{
     admission::{Demand, Explained, Foreseen, Kinds, Owner, Refusal, Why},
+    ids::RequestId,
     moment::Moment,
     pool::{ClientKey, DisabledReason, Pool, State},
     protocol::Protocol,
@@ -145,15 +146,18 @@ pub fn explain(configuration: &Configuration, question: Question, now_ms: i64) -
         key: question.key,
         protocol: question.protocol,
         model: question.model,
-        kinds: Kinds {
-            stream: true,
-            create: !question.is_reattach,
+        kinds: if question.is_reattach {
+            Kinds::STREAM
+        } else {
+            Kinds::GENERATE
         },
         reattach: question.is_reattach,
         owner: Owner::Nobody,
         preferred: None,
         tried: Vec::new(),
         until: now.plus(patience.saturating_mul(1000)),
+        is_moving: false,
+        holder: RequestId::from_u128(0),
     };
     let (edges, then) = admission.explain(&demand);
     Explanation {

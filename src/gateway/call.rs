@@ -14,6 +14,7 @@ use crate::{
     domain::{
         admission::{Demand, Kinds},
         dispatch::Moved,
+        ids::RequestId,
         moment::Moment,
         pool::{ClientKey, EdgeRef},
         protocol::Protocol,
@@ -240,7 +241,7 @@ impl Call<'_> {
             return Box::pin(self.list(ticket, key, kind)).await;
         }
         let ties = self.ties(key.as_ref().map(|k| k.id), peeked).await?;
-        let demand = self.demand(key, model, ties);
+        let demand = self.demand(ticket.id(), (key, model), ties);
         self.send(ticket, (demand, ties), intake).await
     }
 
@@ -276,23 +277,26 @@ impl Call<'_> {
 
     pub(super) fn demand(
         &self,
-        key: Option<Arc<ClientKey>>,
-        model: Option<Arc<str>>,
+        holder: RequestId,
+        (key, model): (Option<Arc<ClientKey>>, Option<Arc<str>>),
         ties: Ties,
     ) -> Demand {
         Demand {
+            holder,
             key,
             protocol: self.route.protocol,
             model,
             kinds: Kinds {
                 stream: self.route.leases.stream,
                 create: self.route.leases.create,
+                job: false,
             },
             reattach: self.route.reattach,
             owner: ties.owner,
             preferred: ties.preferred,
             tried: Vec::new(),
             until: Moment::default(),
+            is_moving: false,
         }
     }
 

@@ -181,7 +181,7 @@ impl Call<'_> {
                 break;
             };
             let ties = Ties::to(owner, key.as_deref());
-            let demand = self.demand(key.clone(), None, ties);
+            let demand = self.demand(ticket.id(), (key.clone(), None), ties);
             let answer = self.ask(ticket, demand, (plan, place.take())).await?;
             let room = plan.limit.saturating_sub(gathered.count);
             let page = match self.read((plan, owner, room), answer).await? {

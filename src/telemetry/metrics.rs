@@ -198,6 +198,7 @@ impl Metrics {
         let kind = match reason {
             Reason::AccountStreamCap => "stream",
             Reason::AccountCreateCap => "create",
+            Reason::AccountJobCap => "job",
             Reason::CredentialCap => "credential",
             _ => return,
         };

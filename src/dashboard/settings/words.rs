@@ -12,9 +12,12 @@ pub(super) const fn words(name: Name) -> (&'static str, &'static str) {
     match name {
         Name::AccountStreamLimit => ("setting-account-stream-limit", "setting-account-stream-limit-about"),
         Name::AccountCreateLimit => ("setting-account-create-limit", "setting-account-create-limit-about"),
+        Name::AccountJobLimit => ("setting-account-job-limit", "setting-account-job-limit-about"),
         Name::AccountStreamReserve => ("setting-account-stream-reserve", "setting-account-stream-reserve-about"),
         Name::CapacityWaitSeconds => ("setting-capacity-wait-seconds", "setting-capacity-wait-seconds-about"),
         Name::WaitersPerKey => ("setting-waiters-per-key", "setting-waiters-per-key-about"),
+        Name::ParkCommitSeconds => ("setting-park-commit-seconds", "setting-park-commit-seconds-about"),
+        Name::FairShareCongestionThresholdPct => ("setting-fair-share-congestion-threshold-pct", "setting-fair-share-congestion-threshold-pct-about"),
         Name::MaxAttempts => ("setting-max-attempts", "setting-max-attempts-about"),
         Name::SelectionStrategy => ("setting-selection-strategy", "setting-selection-strategy-about"),
         Name::AffinityTtlSeconds => ("setting-affinity-ttl-seconds", "setting-affinity-ttl-seconds-about"),

@@ -30,15 +30,14 @@ fn demand(bench: &Bench) -> Arc<Demand> {
         key: pool.keys().first().cloned(),
         protocol: Protocol::OpenAi,
         model: Some("m".into()),
-        kinds: Kinds {
-            stream: true,
-            create: false,
-        },
+        kinds: Kinds::STREAM,
         reattach: false,
         owner: Owner::Nobody,
         preferred: None,
         tried: Vec::new(),
         until: Moment::default(),
+        is_moving: false,
+        holder: crate::domain::ids::RequestId::from_u128(0),
     })
 }
 

@@ -1,6 +1,6 @@
 //! What a request asks of the pool, and why it may not have it.
 use crate::domain::{
-    ids::{AccountId, CredentialId, KeyId},
+    ids::{AccountId, CredentialId, KeyId, RequestId},
     moment::Moment,
     pool::{ClientKey, Pool},
     protocol::Protocol,
@@ -15,6 +15,8 @@ pub struct Kinds {
     pub stream: bool,
     /// Until upstream's response headers.
     pub create: bool,
+    /// From submit until a terminal state is known.
+    pub job: bool,
 }
 
 impl Kinds {
@@ -22,6 +24,23 @@ impl Kinds {
     pub const NONE: Self = Self {
         stream: false,
         create: false,
+        job: false,
+    };
+    /// A stream alone: a session, or coming back to a running response.
+    pub const STREAM: Self = Self {
+        stream: true,
+        ..Self::NONE
+    };
+    /// Starting a request that holds nothing after it has been answered.
+    pub const CREATE: Self = Self {
+        create: true,
+        ..Self::NONE
+    };
+    /// An ordinary generating request.
+    pub const GENERATE: Self = Self {
+        stream: true,
+        create: true,
+        ..Self::NONE
     };
 
     /// What is left when `freed` is given back.
@@ -30,6 +49,7 @@ impl Kinds {
         Self {
             stream: self.stream && !freed.stream,
             create: self.create && !freed.create,
+            job: self.job && !freed.job,
         }
     }
 }
@@ -37,6 +57,8 @@ impl Kinds {
 /// What a request asks of the pool.
 #[derive(Clone, Debug)]
 pub struct Demand {
+    /// The request itself, for whoever asks who holds or waits for what.
+    pub holder: RequestId,
     /// Whose it is; `None` for requests without a client key.
     pub key: Option<Arc<ClientKey>>,
     /// What it speaks.
@@ -55,6 +77,8 @@ pub struct Demand {
     pub tried: Vec<Tried>,
     /// How long it may wait.
     pub until: Moment,
+    /// Whether it has been admitted before and moves on: fair share is not asked again.
+    pub is_moving: bool,
 }
 
 /// Whose state a request refers to.

@@ -31,6 +31,7 @@ pub(super) struct Gate {
     /// Streams in all, the reserve included.
     pub(super) stream: u32,
     pub(super) create: u32,
+    pub(super) job: u32,
 }
 
 /// A subject that a 429 on an edge cools.
@@ -276,6 +277,7 @@ fn account_gate(subject: u32, account: &Account, limits: Limits) -> Gate {
         ordinary: ordinary(stream, limits.reserve),
         stream,
         create: account.create_limit.unwrap_or(limits.create),
+        job: account.job_limit.unwrap_or(limits.job),
     }
 }
 
@@ -285,11 +287,13 @@ fn credential_gate(own: u32, account: &Account, credential: &Credential, limits:
         .or(account.stream_limit)
         .unwrap_or(limits.stream);
     let create = credential.create_limit.or(account.create_limit);
+    let job = credential.job_limit.or(account.job_limit);
     Gate {
         subject: own,
         ordinary: ordinary(stream, limits.reserve),
         stream,
         create: create.unwrap_or(limits.create),
+        job: job.unwrap_or(limits.job),
     }
 }
 
@@ -297,10 +301,12 @@ fn credential_gate(own: u32, account: &Account, credential: &Credential, limits:
 fn own_gate(own: u32, credential: &Credential) -> Option<Gate> {
     let stream = credential.stream_limit.unwrap_or(0);
     let create = credential.create_limit.unwrap_or(0);
-    (stream > 0 || create > 0).then_some(Gate {
+    let job = credential.job_limit.unwrap_or(0);
+    (stream > 0 || create > 0 || job > 0).then_some(Gate {
         subject: own,
         ordinary: stream,
         stream,
         create,
+        job,
     })
 }

@@ -17,6 +17,7 @@ use std::{
 pub(super) struct Usage {
     pub(super) stream: u32,
     pub(super) create: u32,
+    pub(super) job: u32,
     pub(super) turn: u64,
 }
 
@@ -162,6 +163,7 @@ impl Subjects {
             let usage = &mut row.usage;
             usage.stream += u32::from(kinds.stream);
             usage.create += u32::from(kinds.create);
+            usage.job += u32::from(kinds.job);
             // One that was idle for long starts from now, or it would catch up all at once.
             self.now = self.now.max(usage.turn);
             usage.turn = self.now + TURN / u64::from(weight.max(1));
@@ -173,20 +175,25 @@ impl Subjects {
             if let Some(row) = self.rows.get_mut(*subject as usize) {
                 row.usage.stream -= u32::from(kinds.stream);
                 row.usage.create -= u32::from(kinds.create);
+                row.usage.job -= u32::from(kinds.job);
             }
         }
     }
 
     /// The first shared gate that has no room for `kinds`.
     pub(super) fn full(&self, gates: &Gates, kinds: Kinds, reattach: bool) -> Option<Full> {
-        let reasons = (Reason::AccountStreamCap, Reason::AccountCreateCap);
+        let reasons = [
+            Reason::AccountStreamCap,
+            Reason::AccountCreateCap,
+            Reason::AccountJobCap,
+        ];
         let mut shared = gates.shared.iter();
         shared.find_map(|gate| self.full_gate(gate, kinds, reattach, reasons))
     }
 
     /// The credential's own gate, if that has no room for `kinds`.
     pub(super) fn full_own(&self, gates: &Gates, kinds: Kinds) -> Option<Full> {
-        let reasons = (Reason::CredentialCap, Reason::CredentialCap);
+        let reasons = [Reason::CredentialCap; 3];
         let own = gates.own.as_ref()?;
         self.full_gate(own, kinds, true, reasons)
     }
@@ -196,7 +203,7 @@ impl Subjects {
         gate: &Gate,
         kinds: Kinds,
         reattach: bool,
-        (stream, create): (Reason, Reason),
+        [stream, create, job]: [Reason; 3],
     ) -> Option<Full> {
         let used = self.usage(gate.subject);
         let streams = if reattach { gate.stream } else { gate.ordinary };
@@ -204,6 +211,8 @@ impl Subjects {
             Some((stream, streams, used.stream))
         } else if kinds.create && gate.create > 0 && used.create >= gate.create {
             Some((create, gate.create, used.create))
+        } else if kinds.job && gate.job > 0 && used.job >= gate.job {
+            Some((job, gate.job, used.job))
         } else {
             None
         }
@@ -211,11 +220,7 @@ impl Subjects {
 
     /// Whether every shared gate lets an ordinary request of both kinds in.
     pub(super) fn has_room(&self, gates: &Gates) -> bool {
-        let both = Kinds {
-            stream: true,
-            create: true,
-        };
-        self.full(gates, both, false).is_none()
+        self.full(gates, Kinds::GENERATE, false).is_none()
     }
 
     #[cfg(test)]

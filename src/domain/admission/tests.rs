@@ -19,15 +19,11 @@ const LIMITS: Limits = Limits {
     may_park: true,
     strategy: super::Strategy::LeastLoaded,
     breaker_threshold: 3,
+    job: 2,
+    fair_share_pct: 0,
 };
-const STREAM: Kinds = Kinds {
-    stream: true,
-    create: false,
-};
-const BOTH: Kinds = Kinds {
-    stream: true,
-    create: true,
-};
+const STREAM: Kinds = Kinds::STREAM;
+const BOTH: Kinds = Kinds::GENERATE;
 
 const NOW: Moment = Moment::from_millis(1_000_000);
 
@@ -42,6 +38,8 @@ fn demand(kinds: Kinds) -> Demand {
         preferred: None,
         tried: Vec::new(),
         until: NOW.plus(60_000),
+        is_moving: false,
+        holder: crate::domain::ids::RequestId::from_u128(0),
     }
 }
 
@@ -342,8 +340,8 @@ impl Books {
         let demand = Arc::new(Demand {
             key: Some(Arc::new(key)),
             ..demand(Kinds {
-                stream: true,
                 create,
+                ..Kinds::STREAM
             })
         });
         match self.machine.request(NOW, &demand) {

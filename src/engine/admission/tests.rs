@@ -17,6 +17,8 @@ fn admission(streams: u32) -> Admission {
         may_park: true,
         strategy: Strategy::LeastLoaded,
         breaker_threshold: 5,
+        job: 2,
+        fair_share_pct: 0,
     };
     let pool = Arc::new(Pool::new(sample::contents(1)));
     Admission::new(Numbers::default().layout(pool, limits))
@@ -27,15 +29,14 @@ fn demand() -> Arc<Demand> {
         key: Some(sample::key(1)),
         protocol: Protocol::OpenAi,
         model: Some("m".into()),
-        kinds: Kinds {
-            stream: true,
-            create: false,
-        },
+        kinds: Kinds::STREAM,
         reattach: false,
         owner: Owner::Nobody,
         preferred: None,
         tried: Vec::new(),
         until: Moment::from_millis(1_000_000),
+        is_moving: false,
+        holder: crate::domain::ids::RequestId::from_u128(0),
     })
 }
 

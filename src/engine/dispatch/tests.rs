@@ -131,10 +131,7 @@ impl PoolWatch for Counts {
     }
 }
 
-const STREAM: Kinds = Kinds {
-    stream: true,
-    create: true,
-};
+const STREAM: Kinds = Kinds::GENERATE;
 
 const RULES: Rules = Rules {
     max_attempts: 3,
@@ -154,6 +151,8 @@ fn demand() -> Demand {
         preferred: None,
         tried: Vec::new(),
         until: Moment::default(),
+        is_moving: false,
+        holder: crate::domain::ids::RequestId::from_u128(0),
     }
 }
 
@@ -174,6 +173,8 @@ impl Stage {
             may_park: true,
             strategy: Strategy::FillFirst,
             breaker_threshold: 100,
+            job: 2,
+            fair_share_pct: 0,
         };
         let pool = Arc::new(Pool::new(contents));
         let admission = Admission::new(Numbers::default().layout(pool, limits));
