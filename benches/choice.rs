@@ -123,7 +123,9 @@ fn choose_and_give_back(bencher: Bencher<'_, '_>, accounts: u128) {
     let mut admission = admission(accounts);
     let demand = demand();
     bencher.bench_local(|| {
-        let Decision::Granted(grant) = admission.request(NOW, black_box(&demand)) else {
+        let Decision::Granted(grant) =
+            admission.request(NOW, black_box(&demand), &mut Effects::default())
+        else {
             return;
         };
         admission.release(NOW, grant.lease, Part::All, &mut Effects::default());
@@ -136,10 +138,12 @@ fn choose_in_a_busy_pool(bencher: Bencher<'_, '_>, accounts: u128) {
     let mut admission = admission(accounts);
     let demand = demand();
     for _ in 0..accounts * 6 {
-        admission.request(NOW, &demand);
+        admission.request(NOW, &demand, &mut Effects::default());
     }
     bencher.bench_local(|| {
-        let Decision::Granted(grant) = admission.request(NOW, black_box(&demand)) else {
+        let Decision::Granted(grant) =
+            admission.request(NOW, black_box(&demand), &mut Effects::default())
+        else {
             return;
         };
         admission.release(NOW, grant.lease, Part::All, &mut Effects::default());

@@ -91,6 +91,18 @@ impl PoolWatch for Keeper {
                 self.cooldown(*subject, model.clone(), None);
             }
             Note::Probed { outcome } => self.0.metrics.probed(outcome.name()),
+            Note::HeldBack {
+                request,
+                key,
+                share,
+            } => tracing::info!(
+                %request, %key,
+                mine = share.mine, share = share.streams(),
+                weight = share.weight, weights = share.weights,
+                in_flight = share.in_flight, capacity = share.capacity,
+                threshold_pct = share.threshold_pct,
+                "the pool is congested and the key holds its share: the request waits"
+            ),
             Note::Tripped(endpoint) => {
                 tracing::warn!(%endpoint, "too many failures in a row: the endpoint rests");
             }

@@ -8,16 +8,27 @@
 //! time alone changes something.
 //!
 //! Invariants: no cap is exceeded by a grant; nothing that cools, rests or is out of service is
-//! granted, but for the single shot; after every event no parked request could be admitted, so
-//! that a newcomer which finds room overtakes nobody; the counts equal the leases.
+//! granted, but for the single shot; no key is let beyond its share of a congested pool; after
+//! every event no parked request could be admitted, so that a newcomer which finds room overtakes
+//! nobody; the counts equal the leases.
+//!
+//! Where to read on: `selection` chooses an edge, `fair_share` says whether a key may have one more,
+//! `sets` keeps the sums of that, `lanes` orders those who wait, `pass` lets them in, `queue` is
+//! how they come and go, `several` is for those who need slots on more than one account at once.
 mod blocked;
 pub mod demand;
 mod evidence;
 mod explain;
+mod fair_share;
+mod lanes;
 mod layout;
 mod order;
+mod pass;
 mod picture;
+mod queue;
 mod selection;
+mod sets;
+mod several;
 mod strategy;
 mod subjects;
 mod time;
@@ -26,18 +37,21 @@ pub use self::{
     demand::{Demand, Kinds, Owner, Refusal, Tried},
     evidence::{Evidence, Note},
     explain::{Explained, Foreseen, Holding, Standing},
+    fair_share::{LEAST, Share},
     layout::{Layout, Numbers, Subject},
     picture::{HeldLease, Waiting},
     selection::Why,
     strategy::Strategy,
 };
 
-use self::{blocked::Blocked, layout::Gates, order::Order, selection::View, subjects::Subjects};
+use self::{
+    lanes::Lanes, layout::Gates, order::Order, selection::View, sets::Sets, several::Hold,
+    subjects::Subjects,
+};
 use super::{
     ids::{KeyId, RequestId},
     moment::Moment,
-    pool::EdgeRef,
-    reason::Reason,
+    pool::{EdgeIndex, EdgeRef},
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -127,6 +141,8 @@ pub enum Part {
 struct LeaseRow {
     holder: RequestId,
     key: Option<KeyId>,
+    /// The key's weight; 1 without a key.
+    weight: u32,
     /// What it was granted on.
     edge: EdgeRef,
     gates: Arc<Gates>,
@@ -143,6 +159,9 @@ struct LeaseRow {
 struct Waiter {
     demand: Arc<Demand>,
     parked_at: Moment,
+    group: lanes::GroupId,
+    /// Whether it has been told already that fair share holds the request back.
+    is_told: bool,
 }
 
 /// The state: leases held, requests parked, and the pool that both refer to.
@@ -151,10 +170,25 @@ pub struct Admission {
     layout: Layout,
     subjects: Subjects,
     order: Order,
+    sets: Sets,
+    lanes: Lanes,
+    /// Units that owners' waiters need, with how many each.
+    wanted: HashMap<u32, u32>,
+    hold: Option<Hold>,
     leases: HashMap<LeaseId, LeaseRow>,
     waiters: BTreeMap<WaiterId, Waiter>,
-    waiting: HashMap<Option<KeyId>, usize>,
     minted: u64,
+    /// Whether some keys' shares may have grown since the last pass.
+    has_shifted: bool,
+}
+
+/// Why a request may not go now.
+#[derive(Clone, Copy, Debug)]
+enum Denial {
+    /// Nothing can take it.
+    NoRoom,
+    /// Something could, but the key holds its share.
+    FairShare(Share),
 }
 
 impl Admission {
@@ -164,14 +198,20 @@ impl Admission {
         subjects.grow(layout.subjects.len(), layout.breaker_count);
         let mut order = Order::default();
         order.rebuild(&layout, &subjects);
+        let mut sets = Sets::default();
+        sets.clear(layout.limits.fair_share_pct);
         Self {
             layout,
             subjects,
             order,
+            sets,
+            lanes: Lanes::default(),
+            wanted: HashMap::new(),
+            hold: None,
             leases: HashMap::new(),
             waiters: BTreeMap::new(),
-            waiting: HashMap::new(),
             minted: 0,
+            has_shifted: false,
         }
     }
 
@@ -180,31 +220,77 @@ impl Admission {
             layout: &self.layout,
             subjects: &self.subjects,
             order: &self.order,
+            wanted: &self.wanted,
         }
+    }
+
+    /// The state as sets see it, beside the sets themselves.
+    const fn split(&mut self) -> (View<'_>, &mut Sets) {
+        let view = View {
+            layout: &self.layout,
+            subjects: &self.subjects,
+            order: &self.order,
+            wanted: &self.wanted,
+        };
+        (view, &mut self.sets)
     }
 
     /// Grants, parks or refuses one request. Check and taking are one step.
-    pub fn request(&mut self, now: Moment, demand: &Arc<Demand>) -> Decision {
-        if let Some(grant) = self.try_grant(now, demand) {
-            return Decision::Granted(grant);
+    pub fn request(
+        &mut self,
+        now: Moment,
+        demand: &Arc<Demand>,
+        effects: &mut Effects,
+    ) -> Decision {
+        // Whoever finds its own lane occupied stands behind it: what keeps the first keeps it too.
+        let denial = if self.lanes.waiting(demand.key_id()) > 0 && self.has_lane(demand) {
+            Denial::NoRoom
+        } else {
+            match self.try_grant(now, demand) {
+                Ok(grant) => {
+                    self.pass_if_shifted(now, effects);
+                    return Decision::Granted(grant);
+                }
+                Err(denial) => denial,
+            }
+        };
+        if let Denial::FairShare(share) = denial {
+            queue::tell_held_back(demand, share, effects);
         }
-        match self.view().blocked(demand) {
-            Blocked::ForNow(why) => self.park(now, demand, why),
-            Blocked::ForGood(refusal) => Decision::Refused(refusal),
+        self.park_or_refuse(now, demand, denial)
+    }
+
+    fn try_grant(&mut self, now: Moment, demand: &Demand) -> Result<Grant, Denial> {
+        let index = self.view().select(demand).ok_or(Denial::NoRoom)?;
+        match self.held_back(demand) {
+            Some(share) => Err(Denial::FairShare(share)),
+            None => Ok(self.grant(now, demand, index)),
         }
     }
 
-    fn try_grant(&mut self, now: Moment, demand: &Demand) -> Option<Grant> {
-        let index = self.view().select(demand)?;
+    /// The share that a key holds already, where that keeps it from one more stream.
+    fn held_back(&mut self, demand: &Demand) -> Option<Share> {
+        let is_exempt = !demand.kinds.stream || demand.reattach || demand.is_moving;
+        if self.layout.limits.fair_share_pct == 0 || is_exempt || demand.key.is_none() {
+            return None;
+        }
+        let (view, sets) = self.split();
+        let set = sets.of(view, demand);
+        sets.share(set, demand).filter(|share| !share.admits())
+    }
+
+    fn grant(&mut self, now: Moment, demand: &Demand, index: EdgeIndex) -> Grant {
         let pool = Arc::clone(&self.layout.pool);
         let edge = pool.edge(index);
         let gates = Arc::clone(self.layout.gates(index));
         self.minted += 1;
         let lease = LeaseId(self.minted);
         let asked = demand.model.as_deref().filter(|_| gates.is_per_model());
+        let (key, weight) = lanes::key_of(demand);
         let row = LeaseRow {
             holder: demand.holder,
-            key: demand.key_id(),
+            key,
+            weight,
             edge: EdgeRef::new(Arc::clone(&pool), index),
             breaker: self.layout.breaker(edge),
             model: asked.map(|model| pool.upstream_model(edge, model).into()),
@@ -214,46 +300,57 @@ impl Admission {
             gates,
         };
         self.subjects.take(&row.gates, demand.kinds, edge.weight);
-        self.take_shots(now, lease, &row);
+        self.lanes.took((key, weight), demand.kinds);
+        if demand.kinds.stream {
+            self.sets.hold(&row.gates.subjects, (key, weight), 1);
+        }
+        let has_shot = self.take_shots(now, lease, &row);
         self.follow(&row.gates);
+        if has_shot {
+            // What awaits a verdict does not serve: the rest may be less tight without it.
+            self.reassess_all();
+            self.has_shifted = self.layout.limits.fair_share_pct > 0;
+        }
         self.leases.insert(lease, row);
-        Some(Grant {
+        Grant {
             lease,
             edge: EdgeRef::new(pool, index),
-        })
+        }
     }
 
     /// Places anew whatever stands or falls with the subjects of a lease.
     fn follow(&mut self, gates: &Gates) {
         for subject in &gates.subjects {
-            for unit in self.layout.dependents(*subject) {
-                self.order.update(&self.layout, &self.subjects, *unit);
-            }
+            self.follow_subject(*subject);
         }
     }
 
-    fn park(&mut self, now: Moment, demand: &Arc<Demand>, why: Refusal) -> Decision {
-        if !self.layout.limits.may_park {
-            return Decision::Refused(why);
+    fn follow_subject(&mut self, subject: u32) {
+        for unit in self.layout.dependents(subject) {
+            self.order.update(&self.layout, &self.subjects, *unit);
         }
-        let key = demand.key_id();
-        let waiting = self.waiting.get(&key).copied().unwrap_or(0);
-        let most = self.layout.limits.waiters_per_key;
-        if waiting >= most {
-            return Decision::Refused(Refusal::limit(Reason::QueueFull, most, waiting));
+    }
+
+    /// What cools or rests on the way of a lease has changed, and with it what can serve.
+    fn reassess(&mut self, gates: &Gates) {
+        for limited in &gates.limited {
+            self.reassess_subject(limited.subject);
         }
-        self.waiting.insert(key, waiting + 1);
-        self.minted += 1;
-        let id = WaiterId(self.minted);
-        let demand = Arc::clone(demand);
-        self.waiters.insert(
-            id,
-            Waiter {
-                demand,
-                parked_at: now,
-            },
-        );
-        Decision::Parked(id)
+    }
+
+    fn reassess_subject(&mut self, subject: u32) {
+        let view = View {
+            layout: &self.layout,
+            subjects: &self.subjects,
+            order: &self.order,
+            wanted: &self.wanted,
+        };
+        self.sets.refresh(view, self.layout.dependents(subject));
+    }
+
+    fn reassess_all(&mut self) {
+        let (view, sets) = self.split();
+        sets.refresh_all(view);
     }
 
     /// Gives a lease, or a part of it, back. A lease that is not held any more is left alone.
@@ -269,35 +366,28 @@ impl Admission {
             Part::All => row.held,
         };
         row.held = row.held.without(freed);
-        let gates = Arc::clone(&row.gates);
-        self.subjects.give_back(&gates, freed);
+        let (gates, key) = (Arc::clone(&row.gates), (row.key, row.weight));
+        self.give_back(&gates, key, freed);
         let mut has_changed = freed != Kinds::NONE;
         if part == Part::All
             && let Some(row) = self.leases.remove(&lease)
+            && self.pass_shots(lease, &row, effects)
         {
-            has_changed |= self.pass_shots(lease, &row, effects);
+            has_changed = true;
+            self.reassess_all();
         }
         if has_changed {
             self.follow(&gates);
-            self.pass(now, effects);
+            self.pass(now, &pass::Scope::Lease(&gates), effects);
         }
     }
 
-    /// A parked request leaves. `false` if it waits no more.
-    pub fn withdraw(&mut self, waiter: WaiterId) -> bool {
-        let Some(row) = self.waiters.remove(&waiter) else {
-            return false;
-        };
-        self.forget_waiting(row.demand.key_id());
-        true
-    }
-
-    /// Why a parked request waits, or `None` if it waits no more. Looks at every candidate, and so
-    /// is for those whose client is still there to be told.
-    pub fn why_waiting(&self, waiter: WaiterId) -> Option<Refusal> {
-        let row = self.waiters.get(&waiter)?;
-        let (Blocked::ForNow(why) | Blocked::ForGood(why)) = self.view().blocked(&row.demand);
-        Some(why)
+    fn give_back(&mut self, gates: &Gates, (key, weight): (Option<KeyId>, u32), freed: Kinds) {
+        self.subjects.give_back(gates, freed);
+        self.lanes.gave(key, freed);
+        if freed.stream {
+            self.sets.hold(&gates.subjects, (key, weight), -1);
+        }
     }
 
     /// A new pool or new limits. Everyone parked is resolved anew, client keys included; nothing
@@ -306,73 +396,26 @@ impl Admission {
         self.subjects
             .grow(layout.subjects.len(), layout.breaker_count);
         self.layout = layout;
+        self.drop_hold();
         self.order.rebuild(&self.layout, &self.subjects);
-        self.renew_keys(effects);
-        self.pass(now, effects);
-        self.refuse_the_hopeless(effects);
+        self.recount_sets();
+        self.requeue(now, effects);
+        self.pass(now, &pass::Scope::All, effects);
+        self.refuse_the_hopeless(&pass::Scope::All, effects);
+        self.pass_if_shifted(now, effects);
     }
 
-    /// Gives those who wait the rights that their keys have now, or refuses them.
-    fn renew_keys(&mut self, effects: &mut Effects) {
-        let mut refused = Vec::new();
-        for (id, row) in &mut self.waiters {
-            match row.demand.renewed(&self.layout.pool) {
-                Ok(None) => (),
-                Ok(Some(demand)) => row.demand = Arc::new(demand),
-                Err(reason) => refused.push((*id, Refusal::bare(reason))),
-            }
-        }
-        self.refuse(refused, effects);
-    }
-
-    /// Refuses those for whom nothing is left that could become free.
-    fn refuse_the_hopeless(&mut self, effects: &mut Effects) {
-        let hopeless = |(id, row): (&WaiterId, &Waiter)| match self.view().blocked(&row.demand) {
-            Blocked::ForGood(refusal) => Some((*id, refusal)),
-            Blocked::ForNow(_) => None,
-        };
-        let refused = self.waiters.iter().filter_map(hopeless).collect();
-        self.refuse(refused, effects);
-    }
-
-    fn refuse(&mut self, refused: Vec<(WaiterId, Refusal)>, effects: &mut Effects) {
-        for (waiter, refusal) in refused {
-            if let Some(row) = self.waiters.remove(&waiter) {
-                self.forget_waiting(row.demand.key_id());
-                let answer = Err(refusal);
-                effects.settled.push(Settled { waiter, answer });
-            }
-        }
-    }
-
-    /// Lets in, oldest first, everyone who can be; one look at each is enough, because a grant
-    /// only ever takes room away.
-    fn pass(&mut self, now: Moment, effects: &mut Effects) {
-        let mut cursor = WaiterId(0);
-        while let Some((id, demand)) = self.next_waiter(cursor) {
-            cursor = WaiterId(id.0 + 1);
-            let Some(grant) = self.try_grant(now, &demand) else {
-                continue;
-            };
-            self.waiters.remove(&id);
-            self.forget_waiting(demand.key_id());
-            effects.settled.push(Settled {
-                waiter: id,
-                answer: Ok(grant),
-            });
-        }
-    }
-
-    fn next_waiter(&self, from: WaiterId) -> Option<(WaiterId, Arc<Demand>)> {
-        let (id, row) = self.waiters.range(from..).next()?;
-        Some((*id, Arc::clone(&row.demand)))
-    }
-
-    fn forget_waiting(&mut self, key: Option<KeyId>) {
-        if let Some(waiting) = self.waiting.get_mut(&key) {
-            *waiting -= 1;
-            if *waiting == 0 {
-                self.waiting.remove(&key);
+    /// Counts anew what fair share is reckoned from, with the weights that keys have now.
+    fn recount_sets(&mut self) {
+        self.sets.clear(self.layout.limits.fair_share_pct);
+        let weights = &self.layout.weights;
+        self.lanes.reweigh(|key| weights.get(&key).copied());
+        for row in self.leases.values_mut() {
+            let weight = row.key.and_then(|key| weights.get(&key).copied());
+            row.weight = weight.unwrap_or(row.weight);
+            if row.held.stream {
+                self.sets
+                    .hold(&row.gates.subjects, (row.key, row.weight), 1);
             }
         }
     }

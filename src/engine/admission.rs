@@ -26,7 +26,6 @@ use crate::{
 };
 use std::{
     collections::HashMap,
-    mem,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
@@ -164,26 +163,24 @@ impl Admission {
     }
 
     fn ask(&self, demand: &Arc<Demand>) -> Asked {
-        let now = self.now();
-        let mut state = self.lock();
-        if state.is_closed {
-            return Asked::Answered(Err(Refusal::bare(Reason::ShuttingDown)));
-        }
-        let decision = state.machine.request(now, demand);
-        self.wake_earlier(&mut state);
-        match decision {
-            Decision::Granted(grant) => Asked::Answered(Ok(self.lease(grant))),
-            Decision::Refused(refusal) => Asked::Answered(Err(refusal)),
-            Decision::Parked(waiter) => {
-                let (sender, answer) = oneshot::channel();
-                state.answers.insert(waiter, sender);
-                let parked = Parked {
-                    admission: self.clone(),
-                    waiter: Some(waiter),
-                };
-                Asked::Parked(parked, answer)
+        self.run(|state, now, effects| {
+            if state.is_closed {
+                return Asked::Answered(Err(Refusal::bare(Reason::ShuttingDown)));
             }
-        }
+            match state.machine.request(now, demand, effects) {
+                Decision::Granted(grant) => Asked::Answered(Ok(self.lease(grant))),
+                Decision::Refused(refusal) => Asked::Answered(Err(refusal)),
+                Decision::Parked(waiter) => {
+                    let (sender, answer) = oneshot::channel();
+                    state.answers.insert(waiter, sender);
+                    let parked = Parked {
+                        admission: self.clone(),
+                        waiter: Some(waiter),
+                    };
+                    Asked::Parked(parked, answer)
+                }
+            }
+        })
     }
 
     fn denied(&self, refusal: Refusal, waited: Duration) -> Denied {
@@ -246,25 +243,17 @@ impl Admission {
     /// Which edges a request would be tried on and why not on the others, and what would become of
     /// it, at one moment. Nothing is taken.
     pub fn explain(&self, demand: &Demand) -> (Vec<Explained>, Foreseen) {
-        let state = self.lock();
+        let mut state = self.lock();
         (state.machine.explain(demand), state.machine.foresee(demand))
     }
 
     /// Nobody is let in any more; everyone parked is answered.
     pub fn close(&self) {
-        let answers = {
-            let mut state = self.lock();
+        self.run(|state, _, effects| {
             state.is_closed = true;
-            let answers = mem::take(&mut state.answers);
-            for waiter in answers.keys() {
-                state.machine.withdraw(*waiter);
-            }
-            answers
-        };
-        for (_, sender) in answers {
-            // A waiter that has just gone needs no answer.
-            let _ = sender.send(Err(Refusal::bare(Reason::ShuttingDown)));
-        }
+            let why = Refusal::bare(Reason::ShuttingDown);
+            state.machine.dismiss(why, effects);
+        });
     }
 
     /// (leases, waiters) at this moment.
@@ -286,7 +275,7 @@ impl Admission {
     /// Who holds what and who waits for what, at one moment.
     pub fn picture(&self) -> (Moment, Vec<HeldLease>, Vec<Waiting>) {
         let now = self.now();
-        let state = self.lock();
+        let mut state = self.lock();
         (now, state.machine.held(), state.machine.waiting())
     }
 
@@ -297,20 +286,15 @@ impl Admission {
 
     /// One event of the machine, and the delivery of what came of it.
     fn event<T>(&self, event: impl FnOnce(&mut Machine, Moment, &mut Effects) -> T) -> T {
-        self.event_and(event, |_| ())
+        self.run(|state, now, effects| event(&mut state.machine, now, effects))
     }
 
-    fn event_and<T>(
-        &self,
-        event: impl FnOnce(&mut Machine, Moment, &mut Effects) -> T,
-        also: impl FnOnce(&mut State),
-    ) -> T {
+    fn run<T>(&self, act: impl FnOnce(&mut State, Moment, &mut Effects) -> T) -> T {
         let now = self.now();
         let mut effects = Effects::default();
         let mut deliveries = Vec::new();
         let mut state = self.lock();
-        let result = event(&mut state.machine, now, &mut effects);
-        also(&mut state);
+        let result = act(&mut state, now, &mut effects);
         for one in effects.settled {
             let answer = one.answer.map(|grant| self.lease(grant));
             deliveries.push((state.answers.remove(&one.waiter), answer));

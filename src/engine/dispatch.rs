@@ -131,7 +131,12 @@ pub async fn dispatch(
     loop {
         match course.attempt(demand).await? {
             Step::Done(dispatched) => return Ok(dispatched),
-            Step::Again(next) => demand = next,
+            Step::Again(next) => {
+                demand = Demand {
+                    is_moving: true,
+                    ..next
+                };
+            }
         }
     }
 }

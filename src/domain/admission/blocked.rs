@@ -14,17 +14,36 @@ use crate::domain::{
 /// Why no edge could be chosen.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Blocked {
-    /// Something is full or cools; room may come.
+    /// Something is full, or a verdict is awaited; room may come at any moment.
     ForNow(Refusal),
+    /// Everything cools, the first until then.
+    Until(Moment, Refusal),
     /// Nothing that could come in time would help.
     ForGood(Refusal),
+}
+
+impl Blocked {
+    /// The reason, whether or not waiting could help.
+    pub(super) const fn why(self) -> Refusal {
+        let (Self::ForNow(why) | Self::Until(_, why) | Self::ForGood(why)) = self;
+        why
+    }
+
+    /// Whether whoever waits until `until` at most may hope.
+    pub(super) fn passes_by(self, until: Moment) -> bool {
+        match self {
+            Self::ForNow(_) => true,
+            Self::Until(free_at, _) => free_at <= until,
+            Self::ForGood(_) => false,
+        }
+    }
 }
 
 impl View<'_> {
     /// Why nothing can take the request now.
     pub(super) fn blocked(self, demand: &Demand) -> Blocked {
         let pool = &self.layout.pool;
-        let offers = pool.offers(demand.protocol, demand.model.as_deref());
+        let offers = self.layout.offers(demand);
         let mut seen = Seen::default();
         match demand.owner {
             Owner::Unknown if !self.has_one_account(demand) => {
@@ -40,6 +59,10 @@ impl View<'_> {
             Owner::Unknown | Owner::Nobody => {
                 for edge in offers.edges() {
                     self.look(edge, demand, &mut seen);
+                    // Something will be free sooner or later; how the others stand is no matter.
+                    if seen.full.is_some() {
+                        break;
+                    }
                 }
             }
         }
@@ -164,11 +187,10 @@ impl Seen {
                 free_at: Some(free_at),
                 ..self.refusal(reason)
             };
-            let is_in_time = self.expects_verdict || free_at <= demand.until;
-            return if is_in_time && !is_used_up {
-                Blocked::ForNow(refusal)
-            } else {
-                Blocked::ForGood(refusal)
+            return match (is_used_up, self.expects_verdict) {
+                (true, _) => Blocked::ForGood(refusal),
+                (false, true) => Blocked::ForNow(refusal),
+                (false, false) => Blocked::Until(free_at, refusal),
             };
         }
         let reason = match (&demand.model, self.in_scope) {

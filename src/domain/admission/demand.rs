@@ -1,4 +1,5 @@
 //! What a request asks of the pool, and why it may not have it.
+use super::Share;
 use crate::domain::{
     ids::{AccountId, CredentialId, KeyId, RequestId},
     moment::Moment,
@@ -9,7 +10,7 @@ use crate::domain::{
 use std::sync::Arc;
 
 /// Which kinds of slot a request needs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Kinds {
     /// Until the response has ended.
     pub stream: bool,
@@ -42,6 +43,11 @@ impl Kinds {
         create: true,
         ..Self::NONE
     };
+
+    /// Streams, creates, jobs: whether each is among them.
+    pub(super) const fn each(self) -> [bool; 3] {
+        [self.stream, self.create, self.job]
+    }
 
     /// What is left when `freed` is given back.
     #[must_use]
@@ -82,7 +88,7 @@ pub struct Demand {
 }
 
 /// Whose state a request refers to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Owner {
     /// Nobody's.
     #[default]
@@ -94,7 +100,7 @@ pub enum Owner {
 }
 
 /// Where a request must not go again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tried {
     /// To any credential of that account.
     Account(AccountId),
@@ -184,6 +190,13 @@ impl Refusal {
             cooling: 0,
             free_at: None,
         }
+    }
+
+    /// A refusal because the key holds its share of a congested pool.
+    pub fn fair_share(share: &Share) -> Self {
+        let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let (limit, mine) = (count(share.streams()), count(share.mine));
+        Self::limit(Reason::ApiKeyStreamFairShare, limit, mine)
     }
 
     /// A refusal because `used` of `limit` are in use.

@@ -1,12 +1,13 @@
 //! What upstream's answers do to cooldowns and breakers, and the single shots of both.
 use super::{
-    Admission, Effects, LeaseId, LeaseRow,
+    Admission, Effects, LeaseId, LeaseRow, Share,
     layout::{Gates, Limited, Subject},
+    pass::Scope,
 };
 use crate::domain::{
     breaker::Breaker,
     cooldown::{Cooldown, Kept, Limit},
-    ids::EndpointId,
+    ids::{EndpointId, KeyId, RequestId},
     moment::Moment,
 };
 use std::sync::Arc;
@@ -53,6 +54,15 @@ pub enum Note {
         /// How.
         outcome: Probe,
     },
+    /// Fair share holds a request back that could have gone otherwise; told once of each request.
+    HeldBack {
+        /// Which.
+        request: RequestId,
+        /// Whose it is.
+        key: KeyId,
+        /// The numbers.
+        share: Share,
+    },
     /// An endpoint rests.
     Tripped(EndpointId),
     /// An endpoint is back.
@@ -98,9 +108,10 @@ impl LeaseRow {
 }
 
 impl Admission {
-    /// Takes whatever single shots are due on the way of a lease. Requests that say nothing of a
-    /// limit pass without taking those of cooldowns.
-    pub(super) fn take_shots(&mut self, now: Moment, lease: LeaseId, row: &LeaseRow) {
+    /// Takes whatever single shots are due on the way of a lease, and gives whether there were any.
+    /// Requests that say nothing of a limit pass without taking those of cooldowns.
+    pub(super) fn take_shots(&mut self, now: Moment, lease: LeaseId, row: &LeaseRow) -> bool {
+        let mut has_taken = false;
         if row.is_evidence {
             for limited in &row.gates.limited {
                 for model in [None, row.model_of(*limited)] {
@@ -109,6 +120,7 @@ impl Admission {
                         Some(model) => self.subjects.model_cooldown(limited.subject, model),
                     } != Cooldown::default();
                     if is_due {
+                        has_taken = true;
                         self.subjects.with_cooldown(limited.subject, model, |c| {
                             c.take_shot(now, lease.shot())
                         });
@@ -117,9 +129,11 @@ impl Admission {
             }
         }
         if self.subjects.breaker(row.breaker) == Breaker::Due {
+            has_taken = true;
             self.subjects
                 .with_breaker(row.breaker, |b| b.take_shot(now, lease.shot()));
         }
+        has_taken
     }
 
     /// A lease ends: the shots that it still has go to the next. Gives whether it had any.
@@ -221,13 +235,24 @@ impl Admission {
         }
         let gates = Arc::clone(&row.gates);
         self.leases.insert(lease, row);
-        if has_changed {
-            self.follow(&gates);
-            self.pass(now, effects);
-        }
+        let news = effects.notes.get(told..).unwrap_or_default();
+        let has_turned = |note: &Note| matches!(note, Note::Tripped(_) | Note::Closed(_));
+        let scope = if news.iter().any(has_turned) {
+            self.reassess_all();
+            Scope::All
+        } else {
+            self.reassess(&gates);
+            Scope::Lease(&gates)
+        };
         let takes_away = |note: &Note| matches!(note, Note::Cooled { .. } | Note::Tripped(_));
-        if effects.notes.iter().skip(told).any(takes_away) {
-            self.refuse_the_hopeless(effects);
+        let is_less = news.iter().any(takes_away);
+        if has_changed || is_less {
+            self.follow(&gates);
+            self.pass(now, &scope, effects);
+        }
+        if is_less {
+            self.refuse_the_hopeless(&scope, effects);
+            self.pass_if_shifted(now, effects);
         }
     }
 

@@ -56,16 +56,18 @@ pub enum Foreseen {
 
 impl Admission {
     /// What would become of a request that came now. Nothing is taken.
-    pub fn foresee(&self, demand: &Demand) -> Foreseen {
-        let view = self.view();
-        if view.select(demand).is_some() {
-            return Foreseen::Goes;
-        }
-        let why = match view.blocked(demand) {
-            Blocked::ForNow(why) if self.layout.limits.may_park => why,
-            Blocked::ForNow(why) | Blocked::ForGood(why) => return Foreseen::Refused(why),
+    pub fn foresee(&mut self, demand: &Demand) -> Foreseen {
+        let could_go = self.view().select(demand).is_some();
+        let blocked = match self.held_back(demand).filter(|_| could_go) {
+            None if could_go => return Foreseen::Goes,
+            Some(share) => Blocked::ForNow(Refusal::fair_share(&share)),
+            None => self.view().blocked(demand),
         };
-        let waiting = self.waiting.get(&demand.key_id()).copied().unwrap_or(0);
+        let why = blocked.why();
+        if !blocked.passes_by(demand.until) || !self.layout.limits.may_park {
+            return Foreseen::Refused(why);
+        }
+        let waiting = self.lanes.waiting(demand.key_id());
         let most = self.layout.limits.waiters_per_key;
         if waiting >= most {
             return Foreseen::Refused(Refusal::limit(Reason::QueueFull, most, waiting));
@@ -152,14 +154,15 @@ impl Admission {
     /// What every client key holds and waits for; `None` stands for requests without a key. Whoever
     /// does neither is not in it.
     pub fn holdings(&self) -> HashMap<Option<KeyId>, Holding> {
-        let mut holdings: HashMap<_, Holding> = HashMap::new();
-        for row in self.leases.values().filter(|row| row.held.stream) {
-            holdings.entry(row.key).or_default().streams += 1;
-        }
-        for (key, waiting) in &self.waiting {
-            holdings.entry(*key).or_default().waiting = *waiting;
-        }
-        holdings
+        let holders = self.lanes.holders();
+        let holding = |(key, streams, waiting)| {
+            let streams = streams as usize;
+            (key, Holding { streams, waiting })
+        };
+        holders
+            .map(holding)
+            .filter(|(_, h)| *h != Holding::default())
+            .collect()
     }
 
     /// Streams that only clients coming back may hold, over all accounts that take work.

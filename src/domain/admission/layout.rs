@@ -6,10 +6,10 @@
 //!
 //! Invariant: a subject, and an endpoint's breaker, keep their number for the life of the process,
 //! whatever happens to the pool.
-use super::Limits;
+use super::{Demand, Limits};
 use crate::domain::{
-    ids::{AccountId, CredentialId, EndpointId},
-    pool::{Account, Credential, Edge, EdgeIndex, Pool, QuotaScope, Unit},
+    ids::{AccountId, CredentialId, EndpointId, KeyId},
+    pool::{Account, Credential, Edge, EdgeIndex, Offers, Pool, QuotaScope, Unit},
 };
 use std::{collections::HashMap, sync::Arc};
 
@@ -61,6 +61,13 @@ impl Gates {
         self.subjects.last().copied().unwrap_or_default()
     }
 
+    /// Whether slots are taken on several things at once.
+    pub(super) fn spans_several(&self) -> bool {
+        let mut subjects = self.shared.iter().map(|gate| gate.subject);
+        let first = subjects.next();
+        subjects.any(|subject| Some(subject) != first)
+    }
+
     /// The subject whose turn is the unit's turn: whatever is limited as a whole.
     pub(super) fn turn(&self) -> u32 {
         let first = self.limited.first().map(|l| l.subject);
@@ -85,6 +92,10 @@ pub struct Layout {
     pub(super) subjects: Arc<[Subject]>,
     /// By account of the pool.
     pub(super) account_numbers: Vec<u32>,
+    /// The weight of every client key.
+    pub(super) weights: HashMap<KeyId, u32>,
+    /// Whether any account cools by model.
+    pub(super) is_per_model: bool,
 }
 
 /// Gives out numbers.
@@ -144,6 +155,8 @@ impl Numbers {
             breaker_count: self.endpoints.len(),
             subjects: self.listed.as_slice().into(),
             account_numbers,
+            weights: pool.keys().iter().map(|k| (k.id, k.weight)).collect(),
+            is_per_model: pool.accounts().iter().any(|a| a.cooldown_per_model),
             pool,
             limits,
         }
@@ -197,6 +210,11 @@ impl Numbers {
 }
 
 impl Layout {
+    /// The edges that serve what a request asks for, whoever may use them.
+    pub(super) fn offers(&self, demand: &Demand) -> Offers<'_> {
+        self.pool.offers(demand.protocol, demand.model.as_deref())
+    }
+
     pub(super) fn gates(&self, edge: EdgeIndex) -> &Arc<Gates> {
         &self.gates[edge.position()]
     }

@@ -1,12 +1,13 @@
 //! Who holds what and who waits, at one moment.
 //!
 //! Invariant: a picture is a copy; whatever is made of it is made outside of the lock.
-use super::{Admission, Blocked, Kinds, LeaseId, Refusal, WaiterId};
+use super::{Admission, Kinds, LeaseId, Refusal, WaiterId, lanes::GroupId};
 use crate::domain::{
     ids::{KeyId, RequestId},
     moment::Moment,
     pool::EdgeRef,
 };
+use std::{collections::HashMap, sync::Arc};
 
 /// A lease as it is held.
 #[derive(Clone, Debug)]
@@ -58,17 +59,25 @@ impl Admission {
     }
 
     /// Everyone who waits, oldest first.
-    pub fn waiting(&self) -> Vec<Waiting> {
-        let waiting = self.waiters.iter().map(|(waiter, row)| {
-            let (Blocked::ForNow(why) | Blocked::ForGood(why)) = self.view().blocked(&row.demand);
-            Waiting {
+    pub fn waiting(&mut self) -> Vec<Waiting> {
+        // What one waits for, its whole lane waits for.
+        let mut known: HashMap<(GroupId, Option<KeyId>), Refusal> = HashMap::new();
+        let demands = self.waiters.values().map(|row| (row.group, &row.demand));
+        let demands: Vec<_> = demands.map(|(g, d)| (g, Arc::clone(d))).collect();
+        for (group, demand) in demands {
+            let lane = (group, demand.key_id());
+            known.entry(lane).or_insert_with(|| self.why_not(&demand));
+        }
+        let waiting = self.waiters.iter().filter_map(|(waiter, row)| {
+            let key = row.demand.key_id();
+            Some(Waiting {
                 waiter: *waiter,
                 holder: row.demand.holder,
-                key: row.demand.key_id(),
+                key,
                 parked_at: row.parked_at,
                 until: row.demand.until,
-                why,
-            }
+                why: *known.get(&(row.group, key))?,
+            })
         });
         waiting.collect()
     }

@@ -6,7 +6,7 @@
 //! every candidate.
 use super::{
     Demand, Owner, Tried,
-    layout::{Gates, Layout},
+    layout::{Gates, Layout, Limited},
     order::{Order, Place},
     subjects::{Full, Subjects},
 };
@@ -16,7 +16,7 @@ use crate::domain::{
     pool::{Edge, EdgeIndex, Offers, State},
     reason::Reason,
 };
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::HashMap};
 
 /// Up to so many units it is quicker to look at each than to walk the order.
 const FEW: usize = 32;
@@ -57,6 +57,8 @@ pub(super) struct View<'a> {
     pub(super) layout: &'a Layout,
     pub(super) subjects: &'a Subjects,
     pub(super) order: &'a Order,
+    /// Units that owners' waiters need, with how many each.
+    pub(super) wanted: &'a HashMap<u32, u32>,
 }
 
 /// How good an edge is within its unit; smaller is better.
@@ -76,12 +78,21 @@ impl Rank {
 }
 
 impl View<'_> {
-    /// The best edge for `demand` that can take it now.
+    /// The best edge for `demand` that can take it now. Whoever has somewhere else to go leaves
+    /// alone what an owner's waiter needs.
     pub(super) fn select(self, demand: &Demand) -> Option<EdgeIndex> {
-        let offers = self
-            .layout
-            .pool
-            .offers(demand.protocol, demand.model.as_deref());
+        if !self.wanted.is_empty() && demand.owner == Owner::Nobody {
+            let elsewhere = self.choose(demand, true);
+            if elsewhere.is_some() {
+                return elsewhere;
+            }
+        }
+        self.choose(demand, false)
+    }
+
+    fn choose(self, demand: &Demand, leaves_wanted: bool) -> Option<EdgeIndex> {
+        let offers = self.layout.offers(demand);
+        let is_open = |unit: u32| !(leaves_wanted && self.wanted.contains_key(&unit));
         match demand.owner {
             Owner::Bound(credential) => {
                 let edges = self.layout.pool.edges_of(credential);
@@ -95,15 +106,16 @@ impl View<'_> {
         }
         if let Some(preferred) = demand.preferred {
             let edges = self.layout.pool.edges_of(preferred);
-            let edges = edges.filter(|e| self.offered(offers, *e));
+            let edges = edges
+                .filter(|e| is_open(self.layout.pool.edge(*e).unit) && self.offered(offers, *e));
             if let Some(edge) = self.best_of(edges, demand, true) {
                 return Some(edge);
             }
         }
         if offers.len() <= FEW {
-            self.look_at_each(offers, demand)
+            self.look_at_each(offers, demand, is_open)
         } else {
-            self.walk(offers, demand)
+            self.walk(offers, demand, is_open)
         }
     }
 
@@ -112,13 +124,18 @@ impl View<'_> {
         offers.of(unit).any(|e| e == edge)
     }
 
-    fn look_at_each(self, offers: Offers<'_>, demand: &Demand) -> Option<EdgeIndex> {
+    fn look_at_each(
+        self,
+        offers: Offers<'_>,
+        demand: &Demand,
+        is_open: impl Fn(u32) -> bool,
+    ) -> Option<EdgeIndex> {
         let mut best: Option<(Place, EdgeIndex)> = None;
         for unit in offers.units() {
             let Some(place) = self.order.place(unit) else {
                 continue;
             };
-            if best.is_some_and(|(b, _)| b <= place) {
+            if !is_open(unit) || best.is_some_and(|(b, _)| b <= place) {
                 continue;
             }
             if let Some(edge) = self.best_in(unit, offers, demand) {
@@ -128,7 +145,12 @@ impl View<'_> {
         best.map(|(_, edge)| edge)
     }
 
-    fn walk(self, offers: Offers<'_>, demand: &Demand) -> Option<EdgeIndex> {
+    fn walk(
+        self,
+        offers: Offers<'_>,
+        demand: &Demand,
+        is_open: impl Fn(u32) -> bool,
+    ) -> Option<EdgeIndex> {
         let is_ordinary = demand.kinds.stream && demand.kinds.create && !demand.reattach;
         let mut place = self.order.next(None)?;
         loop {
@@ -136,7 +158,9 @@ impl View<'_> {
                 place = self.order.skip(place.priority)?;
                 continue;
             }
-            if let Some(edge) = self.best_in(place.unit, offers, demand) {
+            if is_open(place.unit)
+                && let Some(edge) = self.best_in(place.unit, offers, demand)
+            {
                 return Some(edge);
             }
             place = self.order.next(Some(place))?;
@@ -265,6 +289,48 @@ impl View<'_> {
             free_at: cools.free_at()?,
             is_quota: cools.is_quota(),
         })
+    }
+
+    /// Whether an edge can serve at all now: it is active, its endpoint does not rest, and nothing
+    /// of it cools or awaits a verdict. Whether there is room is another question.
+    pub(super) fn serves(self, index: EdgeIndex, model: Option<&str>) -> bool {
+        let pool = &self.layout.pool;
+        let edge = pool.edge(index);
+        let gates = self.layout.gates(index);
+        let passes = |l: &Limited| {
+            let asked = model.filter(|_| l.is_per_model);
+            let asked = asked.map(|model| pool.upstream_model(edge, model));
+            self.subjects.cooldown(l.subject).lets_pass()
+                && asked.is_none_or(|m| self.subjects.model_cooldown(l.subject, m).lets_pass())
+        };
+        pool.takes_work(edge)
+            && self
+                .subjects
+                .breaker(self.layout.breaker(edge))
+                .free_at()
+                .is_none()
+            && gates.limited.iter().all(passes)
+    }
+
+    /// Of the edges that could serve a request, the one on which it lacks the fewest slots.
+    pub(super) fn nearest(self, demand: &Demand) -> Option<EdgeIndex> {
+        let pool = &self.layout.pool;
+        let offers = self.layout.offers(demand);
+        let could = |edge: &EdgeIndex| {
+            let is_its = match demand.owner {
+                Owner::Bound(credential) => pool.credential(pool.edge(*edge)).id == credential,
+                Owner::Nobody | Owner::Unknown => true,
+            };
+            is_its
+                && pool.is_in_scope(pool.edge(*edge), demand.scope())
+                && self.serves(*edge, demand.model.as_deref())
+                && self.why_not(*edge, demand) != Some(Why::Tried)
+        };
+        let lacking = |edge: &EdgeIndex| {
+            let gates = self.layout.gates(*edge);
+            self.subjects.lacking(gates, demand.kinds)
+        };
+        offers.edges().filter(could).min_by_key(lacking)
     }
 
     /// What keeps an edge from taking the request; `None` if nothing does.

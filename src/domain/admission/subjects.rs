@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing here knows the pool; numbers come from the layout and stay valid for ever.
 use super::{
-    Kinds, LeaseId,
+    Kinds, LeaseId, WaiterId,
     layout::{Gate, Gates},
 };
 use crate::domain::{breaker::Breaker, cooldown::Cooldown, moment::Moment, reason::Reason};
@@ -38,6 +38,8 @@ pub(super) enum Timer {
     Subject(u32),
     Model(u32, Arc<str>),
     Breaker(u32),
+    /// Half the patience of a request that needs several slots at once is over.
+    Hold(WaiterId),
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +49,9 @@ pub(super) struct Subjects {
     /// Some may be out of date: what they name is looked at when they come.
     timers: BinaryHeap<Reverse<(Moment, Timer)>>,
     now: u64,
+    /// Slots that are kept for one request until it has all that it needs.
+    aside: Vec<u32>,
+    aside_kinds: Kinds,
 }
 
 /// One turn of a subject of weight 1: divisible by every small weight, so that shares come out
@@ -140,6 +145,11 @@ impl Subjects {
         Some(result)
     }
 
+    /// Has something looked at when its time has come.
+    pub(super) fn remind(&mut self, at: Moment, timer: Timer) {
+        self.timers.push(Reverse((at, timer)));
+    }
+
     pub(super) fn next_wakeup(&self) -> Option<Moment> {
         self.timers.peek().map(|Reverse((at, _))| *at)
     }
@@ -180,6 +190,30 @@ impl Subjects {
         }
     }
 
+    /// Keeps a slot of each kind on every shared gate that has one to spare.
+    pub(super) fn set_aside(&mut self, gates: &Gates, kinds: Kinds) {
+        let shared = gates.shared.iter().filter(|gate| {
+            let reasons = [Reason::AccountStreamCap; 3];
+            self.full_gate(gate, kinds, false, reasons).is_none()
+        });
+        self.aside = shared.map(|gate| gate.subject).collect();
+        self.aside_kinds = kinds;
+    }
+
+    /// Keeps nothing any more. Gives where something was kept.
+    pub(super) fn take_set_aside(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.aside)
+    }
+
+    /// How many shared gates have no room for an ordinary request of `kinds`.
+    pub(super) fn lacking(&self, gates: &Gates, kinds: Kinds) -> usize {
+        let reasons = [Reason::AccountStreamCap; 3];
+        let shared = gates.shared.iter();
+        shared
+            .filter(|gate| self.full_gate(gate, kinds, false, reasons).is_some())
+            .count()
+    }
+
     /// The first shared gate that has no room for `kinds`.
     pub(super) fn full(&self, gates: &Gates, kinds: Kinds, reattach: bool) -> Option<Full> {
         let reasons = [
@@ -205,7 +239,12 @@ impl Subjects {
         reattach: bool,
         [stream, create, job]: [Reason; 3],
     ) -> Option<Full> {
-        let used = self.usage(gate.subject);
+        let mut used = self.usage(gate.subject);
+        if self.aside.contains(&gate.subject) {
+            used.stream += u32::from(self.aside_kinds.stream);
+            used.create += u32::from(self.aside_kinds.create);
+            used.job += u32::from(self.aside_kinds.job);
+        }
         let streams = if reattach { gate.stream } else { gate.ordinary };
         if kinds.stream && streams > 0 && used.stream >= streams {
             Some((stream, streams, used.stream))

@@ -1,5 +1,6 @@
 //! Caps, choice, waiting; and the invariants for any sequence of events.
 use super::*;
+use crate::domain::reason::Reason;
 use crate::domain::{
     ids::{AccountId, CredentialId},
     pool::{
@@ -59,7 +60,7 @@ fn layout(contents: Contents, limits: Limits) -> Layout {
 }
 
 fn ask(admission: &mut Admission, demand: Demand) -> Result<(LeaseId, CredentialId), Reason> {
-    match admission.request(NOW, &Arc::new(demand)) {
+    match admission.request(NOW, &Arc::new(demand), &mut Effects::default()) {
         Decision::Granted(g) => Ok((g.lease, g.edge.credential().id)),
         Decision::Refused(refusal) => Err(refusal.reason),
         Decision::Parked(_) => panic!("parked"),
@@ -101,7 +102,7 @@ fn the_reserve_is_for_reattaching_alone() {
     let mut a = admission(|_| (), 1);
     chosen(&mut a, 2);
     assert!(matches!(
-        a.request(NOW, &Arc::new(demand(STREAM))),
+        a.request(NOW, &Arc::new(demand(STREAM)), &mut Effects::default()),
         Decision::Parked(_)
     ));
     let reattach = Demand {
@@ -116,7 +117,8 @@ fn a_create_slot_is_given_back_before_the_stream() {
     let mut a = admission(|c| c.accounts[0].stream_limit = Some(0), 1);
     let (first, _) = ask(&mut a, demand(BOTH)).unwrap();
     ask(&mut a, demand(BOTH)).unwrap();
-    let Decision::Parked(waiter) = a.request(NOW, &Arc::new(demand(BOTH))) else {
+    let Decision::Parked(waiter) = a.request(NOW, &Arc::new(demand(BOTH)), &mut Effects::default())
+    else {
         panic!("the cap of two creates did not hold");
     };
     let mut effects = Effects::default();
@@ -149,7 +151,7 @@ fn a_credential_charged_to_two_accounts_takes_a_slot_in_each_or_none() {
     ask(&mut a, demand(STREAM)).unwrap();
     assert_eq!(a.stream_totals().0, 2);
     assert!(matches!(
-        a.request(NOW, &Arc::new(demand(STREAM))),
+        a.request(NOW, &Arc::new(demand(STREAM)), &mut Effects::default()),
         Decision::Parked(_)
     ));
     assert_eq!(a.stream_totals().0, 2);
@@ -202,7 +204,7 @@ fn one_key_may_park_only_so_many() {
     chosen(&mut a, 2);
     for _ in 0..LIMITS.waiters_per_key {
         assert!(matches!(
-            a.request(NOW, &Arc::new(demand(STREAM))),
+            a.request(NOW, &Arc::new(demand(STREAM)), &mut Effects::default()),
             Decision::Parked(_)
         ));
     }
@@ -215,7 +217,7 @@ fn one_key_may_park_only_so_many() {
         ..demand(STREAM)
     };
     assert!(matches!(
-        a.request(NOW, &Arc::new(other)),
+        a.request(NOW, &Arc::new(other), &mut Effects::default()),
         Decision::Parked(_)
     ));
 }
@@ -225,7 +227,7 @@ fn raising_a_cap_lets_waiters_in_and_lowering_one_cuts_nothing_off() {
     let mut a = admission(|_| (), 1);
     chosen(&mut a, 2);
     assert!(matches!(
-        a.request(NOW, &Arc::new(demand(STREAM))),
+        a.request(NOW, &Arc::new(demand(STREAM)), &mut Effects::default()),
         Decision::Parked(_)
     ));
     let mut effects = Effects::default();
@@ -247,7 +249,7 @@ fn raising_a_cap_lets_waiters_in_and_lowering_one_cuts_nothing_off() {
 fn waiting_while(change: impl FnOnce(&mut Contents)) -> Option<Result<(), Reason>> {
     let mut a = admission(|_| (), 1);
     chosen(&mut a, 2);
-    let waiting = a.request(NOW, &Arc::new(demand(STREAM)));
+    let waiting = a.request(NOW, &Arc::new(demand(STREAM)), &mut Effects::default());
     assert!(matches!(waiting, Decision::Parked(_)));
     let mut contents = sample::contents(2);
     change(&mut contents);
@@ -318,8 +320,8 @@ impl Books {
             Event::Withdraw(n) if !self.parked.is_empty() => {
                 let (waiter, _) = self.parked.remove(n % self.parked.len());
                 assert!(self.machine.why_waiting(waiter).is_some());
-                assert!(self.machine.withdraw(waiter));
-                assert!(!self.machine.withdraw(waiter));
+                assert!(self.machine.withdraw(NOW, waiter, &mut effects));
+                assert!(!self.machine.withdraw(NOW, waiter, &mut effects));
             }
             Event::Swap { accounts, stream } => {
                 let limits = Limits { stream, ..LIMITS };
@@ -344,7 +346,7 @@ impl Books {
                 ..Kinds::STREAM
             })
         });
-        match self.machine.request(NOW, &demand) {
+        match self.machine.request(NOW, &demand, &mut Effects::default()) {
             Decision::Granted(grant) => self.held.push(grant.lease),
             Decision::Parked(waiter) => self.parked.push((waiter, demand)),
             Decision::Refused(_) => (),
@@ -398,7 +400,7 @@ fn what_keys_and_accounts_hold_is_known_while_they_hold_it() {
     let (first, _) = ask(&mut a, demand(BOTH)).unwrap();
     ask(&mut a, demand(STREAM)).unwrap();
     // Two of three: the last is the reserve.
-    let parked = a.request(NOW, &Arc::new(demand(STREAM)));
+    let parked = a.request(NOW, &Arc::new(demand(STREAM)), &mut Effects::default());
     assert!(matches!(parked, Decision::Parked(_)));
     let key = Some(sample::key(1).id);
     let held = |streams, waiting| HashMap::from([(key, Holding { streams, waiting })]);

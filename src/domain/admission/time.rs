@@ -3,6 +3,7 @@ use super::{
     Admission, Effects,
     evidence::{Note, Probe},
     layout::Subject,
+    pass::Scope,
     subjects::Timer,
 };
 use crate::domain::{
@@ -24,7 +25,7 @@ impl Admission {
             has_changed |= self.time_out(now, timer, effects);
         }
         if has_changed {
-            self.pass(now, effects);
+            self.pass(now, &Scope::All, effects);
         }
     }
 
@@ -32,8 +33,10 @@ impl Admission {
         let (subject, model) = match timer {
             Timer::Breaker(n) => {
                 let turned = self.subjects.with_breaker(n, |b| b.handle_timeout(now));
+                self.reassess_all();
                 return turned == Some(true);
             }
+            Timer::Hold(waiter) => return self.waiters.contains_key(&waiter),
             Timer::Subject(subject) => (subject, None),
             Timer::Model(subject, model) => (subject, Some(model)),
         };
@@ -50,9 +53,8 @@ impl Admission {
             effects.notes.push(Note::Probed { outcome });
             self.note_opened(subject, model, effects);
         }
-        for unit in self.layout.dependents(subject) {
-            self.order.update(&self.layout, &self.subjects, *unit);
-        }
+        self.follow_subject(subject);
+        self.reassess_subject(subject);
         true
     }
 
@@ -74,11 +76,10 @@ impl Admission {
                 effects.notes.push(Note::Opened { subject, model });
             }
         }
-        for unit in self.layout.dependents(n) {
-            self.order.update(&self.layout, &self.subjects, *unit);
-        }
+        self.follow_subject(n);
+        self.reassess_subject(n);
         if has_cleared {
-            self.pass(now, effects);
+            self.pass(now, &Scope::All, effects);
         }
         has_cleared
     }
@@ -90,8 +91,7 @@ impl Admission {
         };
         self.subjects
             .with_cooldown(n, model, |c| *c = Cooldown::restored(now, kept));
-        for unit in self.layout.dependents(n) {
-            self.order.update(&self.layout, &self.subjects, *unit);
-        }
+        self.follow_subject(n);
+        self.reassess_subject(n);
     }
 }

@@ -77,6 +77,11 @@ impl<'a> Offers<'a> {
         self.open.units.len() + self.listed.units.len()
     }
 
+    /// Whether some catalog lists the model.
+    pub fn is_listed(&self) -> bool {
+        !self.listed.units.is_empty()
+    }
+
     /// Whether nothing serves it.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -21,11 +21,12 @@ impl Parked {
     /// settled already.
     pub(super) fn give_up(&mut self) -> Option<Refusal> {
         let waiter = self.waiter.take()?;
-        let mut state = self.admission.lock();
-        let why = state.machine.why_waiting(waiter);
-        state.answers.remove(&waiter);
-        state.machine.withdraw(waiter);
-        why
+        self.admission.run(|state, now, effects| {
+            let why = state.machine.why_waiting(waiter);
+            state.answers.remove(&waiter);
+            state.machine.withdraw(now, waiter, effects);
+            why
+        })
     }
 }
 
@@ -33,9 +34,10 @@ impl Drop for Parked {
     fn drop(&mut self) {
         // Nobody is there any more who would ask why.
         if let Some(waiter) = self.waiter.take() {
-            let mut state = self.admission.lock();
-            state.answers.remove(&waiter);
-            state.machine.withdraw(waiter);
+            self.admission.run(|state, now, effects| {
+                state.answers.remove(&waiter);
+                state.machine.withdraw(now, waiter, effects);
+            });
         }
     }
 }
@@ -77,14 +79,12 @@ impl Lease {
 
     fn give_back(&self, part: Part) {
         let lease = self.grant.lease;
-        self.admission.event_and(
-            |machine, now, effects| machine.release(now, lease, part, effects),
-            |state| {
-                if part == Part::All {
-                    state.pace.note(Instant::now());
-                }
-            },
-        );
+        self.admission.run(|state, now, effects| {
+            state.machine.release(now, lease, part, effects);
+            if part == Part::All {
+                state.pace.note(Instant::now());
+            }
+        });
     }
 }
 

@@ -39,7 +39,9 @@ fn an_owner_is_never_left_and_reading_reaches_it_in_any_state() {
     for _ in 0..2 {
         assert_eq!(ask(&mut a, bound(STREAM)).unwrap().1.as_u128(), 2);
     }
-    let Decision::Parked(waiter) = a.request(NOW, &Arc::new(bound(STREAM))) else {
+    let Decision::Parked(waiter) =
+        a.request(NOW, &Arc::new(bound(STREAM)), &mut Effects::default())
+    else {
         panic!("an owner that is full is waited for");
     };
     assert_eq!(
@@ -146,10 +148,10 @@ fn play(contents: &Contents, steps: &[(bool, usize)]) -> Result<(), TestCaseErro
     for (asks, n) in steps {
         if *asks || held.is_empty() {
             let expect = naive(&a, contents, &used);
-            let got = match a.request(NOW, &Arc::new(demand(STREAM))) {
+            let got = match a.request(NOW, &Arc::new(demand(STREAM)), &mut Effects::default()) {
                 Decision::Granted(grant) => Some(grant),
                 Decision::Parked(waiter) => {
-                    a.withdraw(waiter);
+                    a.withdraw(NOW, waiter, &mut Effects::default());
                     None
                 }
                 Decision::Refused(_) => None,

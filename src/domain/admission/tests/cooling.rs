@@ -22,12 +22,12 @@ fn send(a: &mut Admission, ms: u64) -> Result<(LeaseId, u128), Reason> {
         until: at(ms + 5_000),
         ..demand(STREAM)
     };
-    match a.request(at(ms), &Arc::new(asked)) {
+    match a.request(at(ms), &Arc::new(asked), &mut Effects::default()) {
         Decision::Granted(g) => Ok((g.lease, g.edge.credential().id.as_u128())),
         Decision::Refused(refusal) => Err(refusal.reason),
         Decision::Parked(waiter) => {
             let why = a.why_waiting(waiter).unwrap().reason;
-            a.withdraw(waiter);
+            a.withdraw(at(0), waiter, &mut Effects::default());
             Err(why)
         }
     }
@@ -158,7 +158,7 @@ fn who_waits_for_a_cooling_account_goes_one_by_one_when_it_is_over() {
         ..demand(STREAM)
     });
     for _ in 0..2 {
-        let decision = a.request(at(2), &asked);
+        let decision = a.request(at(2), &asked, &mut Effects::default());
         assert!(matches!(decision, Decision::Parked(_)));
     }
     let shot = pass_time(&mut a, 20_001).settled;
@@ -177,7 +177,8 @@ fn nobody_waits_for_what_comes_back_too_late() {
         until: at(19_000),
         ..demand(STREAM)
     };
-    let Decision::Refused(refusal) = a.request(at(2), &Arc::new(hasty)) else {
+    let Decision::Refused(refusal) = a.request(at(2), &Arc::new(hasty), &mut Effects::default())
+    else {
         panic!("parked");
     };
     assert_eq!(refusal.reason, Reason::AccountCooling);
@@ -222,7 +223,7 @@ fn clearing_wakes_who_waits_and_a_restart_does_not() {
         until: at(60_000),
         ..demand(STREAM)
     });
-    restarted.request(at(2), &patient);
+    restarted.request(at(2), &patient, &mut Effects::default());
     let mut effects = Effects::default();
     assert!(restarted.clear_cooldown(at(3), *subject, &mut effects));
     assert_eq!(effects.settled.len(), 1);
@@ -424,11 +425,16 @@ impl Operator {
     }
 
     fn send(&mut self, limited: bool) {
-        let decision = self.machine.request(at(self.ms), &Arc::new(demand(STREAM)));
+        let decision = self.machine.request(
+            at(self.ms),
+            &Arc::new(demand(STREAM)),
+            &mut Effects::default(),
+        );
         let grant = match decision {
             Decision::Granted(grant) => grant,
             Decision::Parked(waiter) => {
-                self.machine.withdraw(waiter);
+                self.machine
+                    .withdraw(at(0), waiter, &mut Effects::default());
                 return;
             }
             Decision::Refused(_) => return,
