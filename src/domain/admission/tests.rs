@@ -426,3 +426,5 @@ fn a_draining_account_still_holds_but_keeps_no_reserve() {
 
 mod choosing;
 mod cooling;
+mod sharing;
+mod waiting;
