@@ -1,4 +1,5 @@
-//! The choice of an edge and the giving back of its slots, by the size of the pool.
+//! The choice of an edge and the giving back of its slots, by the size of the pool; and what fair
+//! share and a long queue add to it.
 #![expect(
     clippy::unwrap_used,
     reason = "a benchmark that cannot set up has failed"
@@ -7,18 +8,19 @@
 use divan::{Bencher, black_box};
 use fairlane::domain::{
     admission::{
-        Admission, Decision, Demand, Effects, Kinds, Limits, Numbers, Owner, Part, Strategy,
+        Admission, Decision, Demand, Effects, Kinds, LeaseId, Limits, Numbers, Owner, Part,
+        Strategy,
     },
-    ids::{AccountId, CredentialId, EndpointId},
+    ids::{AccountId, CredentialId, EndpointId, KeyId},
     moment::Moment,
     pool::{
-        Account, BaseUrl, Credential, Endpoint, ModelRow, Origin, Pool, QuotaScope, State,
-        edges::Contents,
+        Account, BaseUrl, ClientKey, Credential, Endpoint, ModelRow, Origin, Pool, QuotaScope,
+        State, edges::Contents,
     },
     protocol::Protocol,
     secret::Secret,
 };
-use std::sync::Arc;
+use std::{cell::RefCell, collections::VecDeque, sync::Arc};
 
 fn main() {
     divan::main();
@@ -170,4 +172,118 @@ fn bring_a_changed_pool_into_force(bencher: Bencher<'_, '_>, accounts: u128) {
         .bench_local_values(|layout| {
             admission.reconfigure(NOW, layout, &mut Effects::default());
         });
+}
+
+/// Client keys that want something of a tight pool at once.
+const KEYS: u128 = 10_000;
+
+fn key(n: u128) -> Arc<ClientKey> {
+    let mut hash = [0; 32];
+    hash[..16].copy_from_slice(&n.to_le_bytes());
+    Arc::new(ClientKey {
+        id: KeyId::from_u128(n),
+        name: format!("key-{n}").into(),
+        hash,
+        secret_hint: "".into(),
+        weight: 1,
+        accounts: None,
+        models: None,
+        expires_at: None,
+    })
+}
+
+/// A thousand accounts, congested: every key holds at most one stream of 7,000, `free` slots are left.
+fn tight(free: usize) -> (Admission, Vec<Arc<Demand>>, Vec<LeaseId>) {
+    let mut contents = contents(1000);
+    contents.keys = (0..KEYS).map(key).collect();
+    let demands: Vec<Arc<Demand>> = contents
+        .keys
+        .iter()
+        .map(|key| {
+            Arc::new(Demand {
+                key: Some(Arc::clone(key)),
+                until: Moment::from_millis(1_000_000),
+                ..Demand::clone(&demand())
+            })
+        })
+        .collect();
+    let limits = Limits {
+        create: 0,
+        fair_share_pct: 80,
+        ..LIMITS
+    };
+    let pool = Arc::new(Pool::new(contents));
+    let mut admission = Admission::new(Numbers::default().layout(pool, limits));
+    let taken = demands.iter().take(7000 - free);
+    let leases =
+        taken.map(
+            |demand| match admission.request(NOW, demand, &mut Effects::default()) {
+                Decision::Granted(grant) => grant.lease,
+                other => unreachable!("{other:?}"),
+            },
+        );
+    let leases = leases.collect();
+    (admission, demands, leases)
+}
+
+/// The gate is asked each time: a lease is granted to one key after the other. Giving it back is not
+/// counted.
+#[divan::bench(sample_size = 1, sample_count = 5000)]
+fn decide_by_fair_share(bencher: Bencher<'_, '_>) {
+    let (admission, demands, _) = tight(1000);
+    let admission = RefCell::new((admission, None::<LeaseId>));
+    let mut turn = demands.iter().cycle();
+    bencher
+        .with_inputs(|| {
+            let (admission, last) = &mut *admission.borrow_mut();
+            if let Some(lease) = last.take() {
+                admission.release(NOW, lease, Part::All, &mut Effects::default());
+            }
+            turn.next().unwrap()
+        })
+        .bench_local_values(|demand| {
+            let (admission, last) = &mut *admission.borrow_mut();
+            match admission.request(NOW, demand, &mut Effects::default()) {
+                Decision::Granted(grant) => *last = Some(grant.lease),
+                other => unreachable!("there is room within every share: {other:?}"),
+            }
+        });
+}
+
+/// Each of 10,000 keys has a request parked. One lease is released, which lets one of them in; the
+/// key that has left comes again at the end.
+#[divan::bench]
+fn wake_one_of_ten_thousand(bencher: Bencher<'_, '_>) {
+    let (mut admission, demands, leases) = tight(0);
+    let mut held: VecDeque<LeaseId> = leases.into();
+    for demand in &demands {
+        admission.request(NOW, demand, &mut Effects::default());
+    }
+    assert_eq!(admission.waiters(), demands.len());
+    let mut turn = demands.iter().cycle();
+    bencher.bench_local(|| {
+        let mut effects = Effects::default();
+        admission.release(NOW, held.pop_front().unwrap(), Part::All, &mut effects);
+        let woken = effects.settled.pop().unwrap().answer.unwrap();
+        held.push_back(woken.lease);
+        admission.request(NOW, turn.next().unwrap(), &mut effects)
+    });
+}
+
+/// What the parking and leaving alone cost there.
+#[divan::bench]
+fn park_and_leave_among_ten_thousand(bencher: Bencher<'_, '_>) {
+    let (mut admission, demands, _) = tight(0);
+    for demand in &demands {
+        admission.request(NOW, demand, &mut Effects::default());
+    }
+    let mut turn = demands.iter().cycle();
+    bencher.bench_local(|| {
+        let mut effects = Effects::default();
+        let demand = turn.next().unwrap();
+        let Decision::Parked(waiter) = admission.request(NOW, demand, &mut effects) else {
+            unreachable!("the pool is full");
+        };
+        admission.withdraw(NOW, waiter, &mut effects)
+    });
 }

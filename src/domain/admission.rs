@@ -53,10 +53,8 @@ use super::{
     moment::Moment,
     pool::{EdgeIndex, EdgeRef},
 };
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use rustc_hash::FxHashMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The caps that settings give to accounts which state none, and the bounds on waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,9 +171,9 @@ pub struct Admission {
     sets: Sets,
     lanes: Lanes,
     /// Units that owners' waiters need, with how many each.
-    wanted: HashMap<u32, u32>,
+    wanted: FxHashMap<u32, u32>,
     hold: Option<Hold>,
-    leases: HashMap<LeaseId, LeaseRow>,
+    leases: FxHashMap<LeaseId, LeaseRow>,
     waiters: BTreeMap<WaiterId, Waiter>,
     minted: u64,
     /// Whether some keys' shares may have grown since the last pass.
@@ -206,9 +204,9 @@ impl Admission {
             order,
             sets,
             lanes: Lanes::default(),
-            wanted: HashMap::new(),
+            wanted: FxHashMap::default(),
             hold: None,
-            leases: HashMap::new(),
+            leases: FxHashMap::default(),
             waiters: BTreeMap::new(),
             minted: 0,
             has_shifted: false,

@@ -8,11 +8,9 @@
 //! holds at once.
 use super::{Demand, Kinds, Owner, Tried, WaiterId, sets::SetId};
 use crate::domain::{ids::KeyId, moment::Moment};
+use rustc_hash::FxHashMap;
 use slab::Slab;
-use std::{
-    cmp::Ordering,
-    collections::{BTreeSet, HashMap},
-};
+use std::{cmp::Ordering, collections::BTreeSet};
 
 /// A group's place in their table.
 pub(super) type GroupId = usize;
@@ -85,7 +83,7 @@ pub(super) struct Group {
     pub(super) key: GroupKey,
     stands: BTreeSet<Stand>,
     by_until: BTreeSet<(Moment, WaiterId)>,
-    lanes: HashMap<Option<KeyId>, Lane>,
+    lanes: FxHashMap<Option<KeyId>, Lane>,
     reach: Reach,
     /// Whether fair share held one of them back that could have gone otherwise.
     pub(super) is_held_back: bool,
@@ -186,8 +184,8 @@ impl Holder {
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     groups: Slab<Group>,
-    by_key: HashMap<GroupKey, GroupId>,
-    holders: HashMap<Option<KeyId>, Holder>,
+    by_key: FxHashMap<GroupKey, GroupId>,
+    holders: FxHashMap<Option<KeyId>, Holder>,
     /// Groups whose requests need slots on several accounts at once.
     several: usize,
 }
@@ -240,7 +238,7 @@ impl Lanes {
             key: key.clone(),
             stands: BTreeSet::new(),
             by_until: BTreeSet::new(),
-            lanes: HashMap::new(),
+            lanes: FxHashMap::default(),
             reach,
             is_held_back: false,
         });
@@ -382,7 +380,7 @@ pub(super) fn key_of(demand: &Demand) -> (Option<KeyId>, u32) {
 }
 
 fn holder(
-    holders: &mut HashMap<Option<KeyId>, Holder>,
+    holders: &mut FxHashMap<Option<KeyId>, Holder>,
     key: Option<KeyId>,
     weight: u32,
 ) -> &mut Holder {

@@ -16,7 +16,8 @@ use crate::domain::{
     pool::{Edge, EdgeIndex, Offers, State},
     reason::Reason,
 };
-use std::{cmp::Ordering, collections::HashMap};
+use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
 
 /// Up to so many units it is quicker to look at each than to walk the order.
 const FEW: usize = 32;
@@ -58,7 +59,7 @@ pub(super) struct View<'a> {
     pub(super) subjects: &'a Subjects,
     pub(super) order: &'a Order,
     /// Units that owners' waiters need, with how many each.
-    pub(super) wanted: &'a HashMap<u32, u32>,
+    pub(super) wanted: &'a FxHashMap<u32, u32>,
 }
 
 /// How good an edge is within its unit; smaller is better.

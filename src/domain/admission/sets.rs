@@ -6,127 +6,23 @@
 //! held back for the sake of others nothing is counted.
 //!
 //! Invariant: what is kept equals what a count from scratch would give (a test compares them).
+mod finding;
+mod set;
+
+pub(super) use self::set::Set;
+
 use super::{demand::Demand, fair_share::Share, selection::View};
 use crate::domain::{
     ids::{AccountId, KeyId},
     pool::EdgeIndex,
     protocol::Protocol,
 };
+use rustc_hash::FxHashMap;
 use slab::Slab;
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 /// A place in the table of sets.
 pub(super) type SetId = usize;
-
-/// So many sets are kept at least; beyond that, those that nobody has needed lately are let go.
-const KEPT: usize = 64;
-
-/// One thing in a set that streams are counted on.
-#[derive(Debug)]
-struct Member {
-    subject: u32,
-    /// Streams that ordinary requests may hold; 0 = unlimited.
-    ordinary: u32,
-    edges: Vec<EdgeIndex>,
-    /// Whether any of its edges can serve now.
-    serves: bool,
-}
-
-impl Member {
-    fn add(&mut self, edge: EdgeIndex, ordinary: u32) {
-        self.edges.push(edge);
-        // Two caps on one thing: the tighter one holds.
-        if ordinary > 0 && (self.ordinary == 0 || ordinary < self.ordinary) {
-            self.ordinary = ordinary;
-        }
-    }
-}
-
-/// A key in a set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Active {
-    /// Streams that it holds where the set can serve.
-    held: u64,
-    /// Sets that overlap with this one and in which it waits for a stream.
-    waits: u32,
-    weight: u64,
-}
-
-/// One candidate set.
-#[derive(Debug, Default)]
-pub(super) struct Set {
-    /// What its requests ask for, where cooldowns are by model.
-    model: Option<Arc<str>>,
-    members: Vec<Member>,
-    accounts: u32,
-    needs_several: bool,
-    serving: u32,
-    /// Of those that can serve, how many are unlimited.
-    unlimited: u32,
-    capacity: u64,
-    in_flight: u64,
-    active: HashMap<KeyId, Active>,
-    weights: u64,
-    /// Who waits for a stream in this set: how many requests, and the key's weight.
-    waiting: HashMap<KeyId, (u32, u64)>,
-    /// Members that can serve and belong to the other set too.
-    overlaps: HashMap<SetId, u32>,
-    groups: Vec<usize>,
-    is_used: bool,
-}
-
-impl Set {
-    /// Whether anything in it can serve now.
-    pub(super) fn serves(&self) -> bool {
-        self.serving > 0
-    }
-
-    /// How many accounts, or credentials that are limited by themselves, are in it.
-    pub(super) fn candidates(&self) -> u32 {
-        self.accounts
-    }
-
-    /// Whether every edge takes slots on several accounts at once.
-    pub(super) fn needs_several(&self) -> bool {
-        self.needs_several
-    }
-
-    /// The groups that wait for it.
-    pub(super) fn groups(&self) -> &[usize] {
-        &self.groups
-    }
-
-    fn change(&mut self, key: KeyId, weight: u64, change: impl FnOnce(&mut Active)) {
-        let active = self.active.entry(key).or_insert_with(|| {
-            self.weights += weight;
-            Active {
-                weight,
-                ..Active::default()
-            }
-        });
-        change(active);
-        if active.held == 0 && active.waits == 0 {
-            self.weights -= active.weight;
-            self.active.remove(&key);
-        }
-    }
-
-    fn count(&mut self, member: usize, sign: i64) {
-        let Some(member) = self.members.get(member) else {
-            return;
-        };
-        self.serving = self
-            .serving
-            .saturating_add_signed(if sign > 0 { 1 } else { -1 });
-        if member.ordinary == 0 {
-            self.unlimited = self
-                .unlimited
-                .saturating_add_signed(if sign > 0 { 1 } else { -1 });
-        }
-        let ordinary = i64::from(member.ordinary);
-        self.capacity = self.capacity.saturating_add_signed(ordinary * sign);
-    }
-}
 
 /// By what a set is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -142,13 +38,13 @@ struct Asked {
 pub(super) struct Sets {
     threshold_pct: u32,
     all: Slab<Set>,
-    by_asked: HashMap<Asked, HashMap<Box<str>, SetId>>,
+    by_asked: FxHashMap<Asked, HashMap<Box<str>, SetId>>,
     by_edges: HashMap<Box<[EdgeIndex]>, SetId>,
     /// By subject: the sets that it is a member of, and as which.
     by_subject: Vec<Vec<(SetId, usize)>>,
     /// By subject: who holds how many streams on it; kept only while keys are held back.
-    holders: Vec<HashMap<Option<KeyId>, (u32, u64)>>,
-    scopes: HashMap<KeyId, u32>,
+    holders: Vec<FxHashMap<Option<KeyId>, (u32, u64)>>,
+    scopes: FxHashMap<KeyId, u32>,
     scope_numbers: HashMap<Vec<AccountId>, u32>,
 }
 
@@ -167,99 +63,6 @@ impl Sets {
 
     pub(super) fn get(&self, set: SetId) -> Option<&Set> {
         self.all.get(set)
-    }
-
-    /// The set of a request's candidates.
-    pub(super) fn of(&mut self, view: View<'_>, demand: &Demand) -> SetId {
-        let scope = self.scope_of(demand);
-        let offers = view.layout.offers(demand);
-        let model = demand.model.as_deref();
-        // Models that no catalog lists are served alike, unless each has its own cooldown.
-        let is_apart = offers.is_listed() || view.layout.is_per_model;
-        let name = model.filter(|_| is_apart).unwrap_or_default();
-        let asked = Asked {
-            protocol: demand.protocol,
-            scope,
-            has_model: model.is_some(),
-        };
-        let known = self.by_asked.get(&asked).and_then(|names| names.get(name));
-        let known = known.copied();
-        let id = known.unwrap_or_else(|| self.make(view, demand));
-        if known.is_none() {
-            let names = self.by_asked.entry(asked).or_default();
-            names.insert(name.into(), id);
-        }
-        if let Some(set) = self.all.get_mut(id) {
-            set.is_used = true;
-        }
-        id
-    }
-
-    fn scope_of(&mut self, demand: &Demand) -> u32 {
-        let Some((key, accounts)) = demand
-            .key
-            .as_ref()
-            .and_then(|k| Some((k.id, k.accounts.as_ref()?)))
-        else {
-            return 0;
-        };
-        if let Some(known) = self.scopes.get(&key) {
-            return *known;
-        }
-        let mut accounts = accounts.clone();
-        accounts.sort_unstable();
-        let next = u32::try_from(self.scope_numbers.len() + 1).unwrap_or(u32::MAX);
-        let number = *self.scope_numbers.entry(accounts).or_insert(next);
-        self.scopes.insert(key, number);
-        number
-    }
-
-    fn make(&mut self, view: View<'_>, demand: &Demand) -> SetId {
-        let pool = &view.layout.pool;
-        let in_scope = |edge: &EdgeIndex| pool.is_in_scope(pool.edge(*edge), demand.scope());
-        let edges: Vec<EdgeIndex> = view
-            .layout
-            .offers(demand)
-            .edges()
-            .filter(in_scope)
-            .collect();
-        let model = demand.model.clone().filter(|_| view.layout.is_per_model);
-        if model.is_none()
-            && let Some(id) = self.by_edges.get(edges.as_slice())
-        {
-            return *id;
-        }
-        self.let_go();
-        let mut set = Set {
-            needs_several: !edges.is_empty(),
-            model,
-            ..Set::default()
-        };
-        let mut places: HashMap<u32, usize> = HashMap::new();
-        for edge in &edges {
-            let gates = view.layout.gates(*edge);
-            set.needs_several &= gates.spans_several();
-            for gate in &gates.shared {
-                let place = *places.entry(gate.subject).or_insert(set.members.len());
-                match set.members.get_mut(place) {
-                    Some(member) => member.add(*edge, gate.ordinary),
-                    None => set.members.push(Member {
-                        subject: gate.subject,
-                        ordinary: gate.ordinary,
-                        edges: vec![*edge],
-                        serves: false,
-                    }),
-                }
-            }
-        }
-        set.accounts = u32::try_from(set.members.len()).unwrap_or(u32::MAX);
-        let is_shared = set.model.is_none();
-        let id = self.all.insert(set);
-        if is_shared {
-            self.by_edges.insert(edges.into(), id);
-        }
-        self.enrol(view, id);
-        id
     }
 
     /// Makes a new set known to its subjects and to the other sets, and counts it.
@@ -424,7 +227,7 @@ impl Sets {
     fn note_holder(&mut self, subject: u32, (key, weight): (Option<KeyId>, u64), sign: i64) {
         let n = subject as usize;
         if self.holders.len() <= n {
-            self.holders.resize_with(n + 1, HashMap::new);
+            self.holders.resize_with(n + 1, FxHashMap::default);
         }
         let Some(holders) = self.holders.get_mut(n) else {
             return;
@@ -519,40 +322,5 @@ impl Sets {
         sets.sort_unstable();
         sets.dedup();
         sets
-    }
-
-    /// Makes room: those that nobody waits for and nobody has asked for since the last time go.
-    fn let_go(&mut self) {
-        if self.all.len() < KEPT {
-            return;
-        }
-        let is_idle = |set: &Set| set.groups.is_empty() && !set.is_used;
-        let idle = self.all.iter().filter(|(_, set)| is_idle(set));
-        let idle: Vec<SetId> = idle.map(|(id, _)| id).collect();
-        for id in &idle {
-            self.forget(*id);
-        }
-        for (_, set) in &mut self.all {
-            set.is_used = false;
-        }
-        self.by_asked.retain(|_, names| {
-            names.retain(|_, id| !idle.contains(id));
-            !names.is_empty()
-        });
-        self.by_edges.retain(|_, id| !idle.contains(id));
-    }
-
-    fn forget(&mut self, id: SetId) {
-        let Some(set) = self.all.try_remove(id) else {
-            return;
-        };
-        for member in &set.members {
-            if let Some(sets) = self.by_subject.get_mut(member.subject as usize) {
-                sets.retain(|(set, _)| *set != id);
-            }
-        }
-        for (_, other) in &mut self.all {
-            other.overlaps.remove(&id);
-        }
     }
 }

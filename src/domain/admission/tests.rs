@@ -403,7 +403,8 @@ fn what_keys_and_accounts_hold_is_known_while_they_hold_it() {
     let parked = a.request(NOW, &Arc::new(demand(STREAM)), &mut Effects::default());
     assert!(matches!(parked, Decision::Parked(_)));
     let key = Some(sample::key(1).id);
-    let held = |streams, waiting| HashMap::from([(key, Holding { streams, waiting })]);
+    let held =
+        |streams, waiting| std::collections::HashMap::from([(key, Holding { streams, waiting })]);
     assert_eq!(a.holdings(), held(2, 1));
     assert_eq!(streams_of_the_first(&a), 2);
     assert_eq!((a.stream_totals(), a.stream_reserve()), ((2, Some(2)), 1));
