@@ -4,11 +4,16 @@
 //! are delivered after it has been let go; a [`Lease`] gives itself back on every way out, a
 //! waiter that nobody awaits any more withdraws itself.
 mod held;
+mod lock;
 mod pace;
 
 pub use self::held::Lease;
 
-use self::{held::Parked, pace::Pace};
+use self::{
+    held::Parked,
+    lock::{Mutex, MutexGuard},
+    pace::Pace,
+};
 use crate::{
     clock::Instant,
     domain::{
@@ -26,7 +31,7 @@ use crate::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock, PoisonError},
     time::Duration,
 };
 use tokio::{
@@ -345,3 +350,7 @@ enum Asked {
 
 #[cfg(test)]
 mod tests;
+
+/// Every order in which threads can come.
+#[cfg(all(test, feature = "shuttle"))]
+mod interleaved;
