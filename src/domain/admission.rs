@@ -153,7 +153,7 @@ struct LeaseRow {
     is_evidence: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiter {
     demand: Arc<Demand>,
     parked_at: Moment,

@@ -7,7 +7,7 @@ use crate::domain::{
     moment::Moment,
     pool::EdgeRef,
 };
-use std::{collections::HashMap, sync::Arc};
+use rustc_hash::FxHashMap;
 
 /// A lease as it is held.
 #[derive(Clone, Debug)]
@@ -60,24 +60,25 @@ impl Admission {
 
     /// Everyone who waits, oldest first.
     pub fn waiting(&mut self) -> Vec<Waiting> {
-        // What one waits for, its whole lane waits for.
-        let mut known: HashMap<(GroupId, Option<KeyId>), Refusal> = HashMap::new();
-        let demands = self.waiters.values().map(|row| (row.group, &row.demand));
-        let demands: Vec<_> = demands.map(|(g, d)| (g, Arc::clone(d))).collect();
-        for (group, demand) in demands {
-            let lane = (group, demand.key_id());
-            known.entry(lane).or_insert_with(|| self.why_not(&demand));
-        }
-        let waiting = self.waiters.iter().filter_map(|(waiter, row)| {
-            let key = row.demand.key_id();
-            Some(Waiting {
-                waiter: *waiter,
+        // What keeps one of a group from going keeps all of them, but for their keys' shares.
+        let mut known: FxHashMap<GroupId, Option<Refusal>> = FxHashMap::default();
+        let rows = self.waiters.iter();
+        let rows: Vec<_> = rows.map(|(id, row)| (*id, row.clone())).collect();
+        let waiting = rows.into_iter().map(|(waiter, row)| {
+            let of_group = known.entry(row.group).or_insert_with(|| {
+                let view = self.view();
+                let could_go = view.select(&row.demand).is_some();
+                (!could_go).then(|| view.blocked(&row.demand).why())
+            });
+            let why = of_group.unwrap_or_else(|| self.why_not(&row.demand));
+            Waiting {
+                waiter,
                 holder: row.demand.holder,
-                key,
+                key: row.demand.key_id(),
                 parked_at: row.parked_at,
                 until: row.demand.until,
-                why: *known.get(&(row.group, key))?,
-            })
+                why,
+            }
         });
         waiting.collect()
     }
