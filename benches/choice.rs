@@ -14,8 +14,8 @@ use fairlane::domain::{
     ids::{AccountId, CredentialId, EndpointId, KeyId},
     moment::Moment,
     pool::{
-        Account, BaseUrl, ClientKey, Credential, Endpoint, ModelRow, Origin, Pool, QuotaScope,
-        State, edges::Contents,
+        Account, BaseUrl, ClientKey, Credential, Endpoint, KeyLimits, ModelRow, Origin, Pool,
+        QuotaScope, State, edges::Contents,
     },
     protocol::Protocol,
     secret::Secret,
@@ -188,6 +188,7 @@ fn key(n: u128) -> Arc<ClientKey> {
         weight: 1,
         accounts: None,
         models: None,
+        limits: KeyLimits::default(),
         expires_at: None,
     })
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 pub use self::{
     date::{format_millis, parse_millis},
-    entries::{MAX_LIMIT, checked_name},
+    entries::{MAX_LIMIT, MAX_TOKENS, checked_name},
     list::{from_environment, read_list},
     write::write_json,
 };

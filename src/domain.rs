@@ -3,6 +3,7 @@
 //! Invariant: nothing here reads a clock, draws a random number, awaits, logs, does I/O or knows a
 //! wire format. Every function is total over its arguments; what must happen next is returned.
 pub mod admission;
+pub mod allowance;
 pub mod breaker;
 pub mod cooldown;
 pub mod dispatch;

@@ -3,6 +3,7 @@
 //! Invariant: no lock is held across an await; settings and pool are immutable snapshots that are
 //! swapped whole.
 pub mod admission;
+pub mod allowance;
 pub mod configuration;
 pub mod cooldowns;
 pub mod dispatch;

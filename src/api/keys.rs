@@ -118,6 +118,9 @@ impl Noun for ClientKey {
         Field::both("weight", (Integer, NULLABLE_INTEGER), "Its share when the pool is tight."),
         Field::both("accounts", (NULLABLE_TEXTS, NULLABLE_TEXTS), "The accounts it may use, by id (ids or names are accepted); null means all."),
         Field::both("models", (NULLABLE_TEXTS, NULLABLE_TEXTS), "The models it may ask for; null means all."),
+        Field::both("requests_per_minute", (NULLABLE_INTEGER, NULLABLE_INTEGER), "Requests that may begin in any minute; null means no limit."),
+        Field::both("concurrency", (NULLABLE_INTEGER, NULLABLE_INTEGER), "Requests that may be in flight at once; null means no limit."),
+        Field::both("tokens_per_day", (NULLABLE_INTEGER, NULLABLE_INTEGER), "Tokens, read and written, that it may use in a day of UTC; null means no limit."),
         Field::both("expires_at", (Nullable(&Time), MOMENT_INPUT), "When it ends; null means never."),
     ];
 
@@ -131,6 +134,9 @@ impl Noun for ClientKey {
             "weight": self.weight,
             "accounts": self.accounts.as_deref().map(ids),
             "models": models,
+            "requests_per_minute": self.limits.requests_per_minute,
+            "concurrency": self.limits.concurrency,
+            "tokens_per_day": self.limits.tokens_per_day,
             "expires_at": self.expires_at.map(document::format_millis),
         })
     }

@@ -5,7 +5,7 @@ use crate::{
     digest,
     domain::{
         ids::{KeyId, TokenId},
-        pool::ClientKey,
+        pool::{ClientKey, KeyLimits},
         secret::Secret,
     },
     entropy,
@@ -114,6 +114,7 @@ fn create_key(store: &Store, name: &str) -> anyhow::Result<String> {
         weight: 1,
         accounts: None,
         models: None,
+        limits: KeyLimits::default(),
         expires_at: None,
     };
     store.write_blocking(move |tx| keys::add(tx, &key))?;

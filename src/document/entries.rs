@@ -21,6 +21,8 @@ use std::sync::Arc;
 const MAX_NAME_CHARS: usize = 100;
 /// The largest cap, as for the settings of the same meaning, and the largest weight.
 pub const MAX_LIMIT: i64 = 100_000;
+/// The largest budget of tokens: more than any provider serves in a day.
+pub const MAX_TOKENS: i64 = 1_000_000_000_000;
 
 /// Headers that fairlane sets itself, or that belong to one connection.
 const OWN_HEADERS: &[&str] = &[
@@ -152,19 +154,18 @@ pub(super) fn credential(object: &Object<'_>, notes: &mut Notes) -> CredentialEn
 }
 
 pub(super) fn key(object: &Object<'_>, notes: &mut Notes) -> KeyEntry {
-    let unavailable = ["requests_per_minute", "concurrency", "tokens_per_day"];
     let known = [
         "name",
         "secret",
         "weight",
         "accounts",
         "models",
+        "requests_per_minute",
+        "concurrency",
+        "tokens_per_day",
         "expires_at",
     ];
-    object.check_known(&[&known[..], &unavailable[..]].concat(), notes);
-    for key in unavailable {
-        object.refuse_unavailable(key, notes);
-    }
+    object.check_known(&known, notes);
     let empty = Some("lists nothing, so the key could do nothing; null means all");
     KeyEntry {
         path: object.path.clone(),
@@ -173,6 +174,11 @@ pub(super) fn key(object: &Object<'_>, notes: &mut Notes) -> KeyEntry {
         weight: weight(object, notes),
         accounts: object.list("accounts", notes, empty, name_in_list),
         models: object.list("models", notes, empty, model_name),
+        requests_per_minute: own_limit(object, "requests_per_minute", notes),
+        concurrency: own_limit(object, "concurrency", notes),
+        tokens_per_day: object.field("tokens_per_day", notes, |v| {
+            u64::try_from(whole(v, 1, MAX_TOKENS)?).map_err(|e| e.to_string())
+        }),
         expires_at: object.field("expires_at", notes, expiry),
     }
 }
@@ -267,6 +273,12 @@ fn protocol(value: &Value) -> Result<Protocol, String> {
 
 fn limit(object: &Object<'_>, key: &str, notes: &mut Notes) -> Field<u32> {
     object.field(key, notes, |v| small(v, 0, MAX_LIMIT))
+}
+
+/// A client key's own limit. Unlike a cap of the pool's, 0 does not mean unlimited, and a key that is
+/// to do nothing has other ways.
+fn own_limit(object: &Object<'_>, key: &str, notes: &mut Notes) -> Field<u32> {
+    object.field(key, notes, |v| small(v, 1, MAX_LIMIT))
 }
 
 fn weight(object: &Object<'_>, notes: &mut Notes) -> Field<u32> {

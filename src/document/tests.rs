@@ -43,7 +43,7 @@ fn every_mistake_is_found_at_once() {
                            "submit_per_minute": 1, "requests_per_minute": 2, "min_interval_ms": 3},
                           {"secret": ""}],
           "keys": [{"name": "k", "accounts": [], "models": [""], "expires_at": "soon",
-                    "requests_per_minute": 1, "concurrency": 1, "tokens_per_day": 1, "weight": 3000000000}]
+                    "requests_per_minute": 0, "concurrency": 100001, "tokens_per_day": 1.5, "weight": 3000000000}]
         }"#,
     );
     insta::assert_snapshot!(found.join("\n"));
@@ -54,8 +54,7 @@ fn fields_that_say_nothing_are_accepted_even_if_they_are_not_available() {
     let none = mistakes(
         r#"{"egress_pools": [],
             "accounts": [{"name": "a", "egress_pool": null, "cooldown_per_model": false, "trust_reset": false}],
-            "credentials": [{"secret": "s", "submit_per_minute": null}],
-            "keys": [{"name": "k", "concurrency": null}]}"#,
+            "credentials": [{"secret": "s", "submit_per_minute": null}]}"#,
     );
     assert_eq!(none, [] as [&str; 0]);
 }

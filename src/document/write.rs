@@ -111,6 +111,9 @@ fn key(key: &ClientKey, names: &Names<'_>) -> Value {
         "weight": key.weight,
         "accounts": accounts,
         "models": models,
+        "requests_per_minute": key.limits.requests_per_minute,
+        "concurrency": key.limits.concurrency,
+        "tokens_per_day": key.limits.tokens_per_day,
         "expires_at": key.expires_at.map(format_millis),
     });
     if let Value::Object(map) = &mut written {

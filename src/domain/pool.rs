@@ -181,8 +181,30 @@ pub struct ClientKey {
     pub accounts: Option<Vec<AccountId>>,
     /// The models it may ask for; `None` means all.
     pub models: Option<Vec<Arc<str>>>,
+    /// How much it may use.
+    pub limits: KeyLimits,
     /// When it ends, in milliseconds since 1970; `None` means never.
     pub expires_at: Option<i64>,
+}
+
+/// A client key's own limits, whatever the pool could carry; `None` means none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyLimits {
+    /// Requests that may begin in any minute; at least 1.
+    pub requests_per_minute: Option<u32>,
+    /// Requests in flight at once; at least 1.
+    pub concurrency: Option<u32>,
+    /// Tokens of a day in UTC, those read and those written; at least 1.
+    pub tokens_per_day: Option<u64>,
+}
+
+impl KeyLimits {
+    /// Whether there is none.
+    pub const fn is_none(&self) -> bool {
+        self.requests_per_minute.is_none()
+            && self.concurrency.is_none()
+            && self.tokens_per_day.is_none()
+    }
 }
 
 impl ClientKey {

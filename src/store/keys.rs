@@ -11,7 +11,7 @@ use crate::{
     clock,
     domain::{
         ids::{AccountId, KeyId},
-        pool::ClientKey,
+        pool::{ClientKey, KeyLimits},
     },
 };
 use rusqlite::{Connection, Row, params};
@@ -31,7 +31,8 @@ pub(super) fn select(conn: &Connection, id: Option<KeyId>) -> Result<Vec<ClientK
     let bits = id.map(KeyId::as_u128);
     let mut accounts = ACCOUNTS.read(conn, bits)?;
     let mut statement = conn.prepare_cached(
-        "SELECT id, name, hash, secret_hint, weight, is_scoped, models, expires_at
+        "SELECT id, name, hash, secret_hint, weight, is_scoped, models, expires_at,
+                requests_per_minute, concurrency, tokens_per_day
          FROM client_keys WHERE ?1 IS NULL OR id = ?1 ORDER BY id",
     )?;
     let mut rows = statement.query(params![bits.map(Bits)])?;
@@ -49,6 +50,7 @@ fn from_row(
     let Bits(id) = row.get(0)?;
     let is_scoped: bool = row.get(5)?;
     let models: Option<String> = row.get(6)?;
+    let tokens: Option<i64> = row.get(10)?;
     let scope = accounts.remove(&id).unwrap_or_default();
     Ok(ClientKey {
         id: KeyId::from_u128(id),
@@ -59,6 +61,11 @@ fn from_row(
         accounts: is_scoped.then(|| scope.into_iter().map(AccountId::from_u128).collect()),
         models: texts_from(TABLE, models.as_deref())?,
         expires_at: row.get(7)?,
+        limits: KeyLimits {
+            requests_per_minute: row.get(8)?,
+            concurrency: row.get(9)?,
+            tokens_per_day: tokens.and_then(|n| u64::try_from(n).ok()),
+        },
     })
 }
 
@@ -72,12 +79,15 @@ pub(super) fn upsert(tx: &Connection, key: &ClientKey) -> Result<(), StoreError>
     tx.prepare_cached(
         "INSERT INTO client_keys
            (id, name, hash, secret_hint, weight, is_scoped, models, expires_at,
-            created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9)
+            requests_per_minute, concurrency, tokens_per_day, created_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12)
          ON CONFLICT (id) DO UPDATE SET
            name = excluded.name, hash = excluded.hash, secret_hint = excluded.secret_hint,
            weight = excluded.weight, is_scoped = excluded.is_scoped, models = excluded.models,
-           expires_at = excluded.expires_at, updated_at = excluded.updated_at",
+           expires_at = excluded.expires_at,
+           requests_per_minute = excluded.requests_per_minute,
+           concurrency = excluded.concurrency, tokens_per_day = excluded.tokens_per_day,
+           updated_at = excluded.updated_at",
     )?
     .execute(params![
         Bits(id),
@@ -88,6 +98,12 @@ pub(super) fn upsert(tx: &Connection, key: &ClientKey) -> Result<(), StoreError>
         key.accounts.is_some(),
         texts_column(key.models.as_deref()),
         key.expires_at,
+        key.limits.requests_per_minute,
+        key.limits.concurrency,
+        // More than a column holds is as good as that.
+        key.limits
+            .tokens_per_day
+            .map(|n| i64::try_from(n).unwrap_or(i64::MAX)),
         clock::unix_millis(),
     ])?;
     ACCOUNTS.write(tx, id, scope())

@@ -27,6 +27,10 @@ const STEPS: &[(&str, &str)] = &[
         "0005_limits_met.sql",
         include_str!("../../migrations/0005_limits_met.sql"),
     ),
+    (
+        "0006_key_limits.sql",
+        include_str!("../../migrations/0006_key_limits.sql"),
+    ),
 ];
 
 /// The newest version that this program knows.

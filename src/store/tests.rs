@@ -2,7 +2,7 @@
 use super::{settings::Overrides, tokens::AdminToken, *};
 use crate::domain::{
     ids::{AccountId, CredentialId, EndpointId, KeyId, TokenId},
-    pool::{Account, DisabledReason, ModelRow, State, edges::sample},
+    pool::{Account, DisabledReason, KeyLimits, ModelRow, State, edges::sample},
     protocol::Protocol,
     settings::{Name, Value},
 };
@@ -17,6 +17,12 @@ pub(super) fn bench() -> Bench {
     let store = Store::open(&dir.path().join("f.db")).unwrap();
     Bench { store, _dir: dir }
 }
+
+const LIMITS: KeyLimits = KeyLimits {
+    requests_per_minute: Some(60),
+    concurrency: Some(5),
+    tokens_per_day: Some(5_000_000_000),
+};
 
 /// One of everything, with every column filled.
 async fn filled() -> Bench {
@@ -60,6 +66,7 @@ async fn filled() -> Bench {
     key.accounts = Some(vec![AccountId::from_u128(1)]);
     key.models = Some(vec!["m".into()]);
     key.expires_at = Some(1_900_000_000_123);
+    key.limits = LIMITS;
     store.add_key(key).await.unwrap();
     bench
 }
@@ -92,7 +99,11 @@ async fn what_was_stored_is_read_back_whole() {
     assert_eq!(credential.unwrap().accounts.len(), 2);
     let key = store.key(KeyId::from_u128(1)).await.unwrap();
     assert_eq!(key.as_ref(), pool.keys.first().map(|k| &**k));
-    assert_eq!(key.unwrap().expires_at, Some(1_900_000_000_123));
+    let key = key.unwrap();
+    assert_eq!(
+        (key.expires_at, key.limits),
+        (Some(1_900_000_000_123), LIMITS)
+    );
     assert_eq!(store.account(AccountId::from_u128(9)).await.unwrap(), None);
 }
 

@@ -119,8 +119,18 @@ async fn what_a_document_would_refuse_is_refused_with_the_field() {
         ("keys", json!({"name": "x", "accounts": []}), "accounts"),
         (
             "keys",
-            json!({"name": "x", "tokens_per_day": 5}),
+            json!({"name": "x", "tokens_per_day": 0}),
             "tokens_per_day",
+        ),
+        (
+            "keys",
+            json!({"name": "x", "concurrency": 0}),
+            "concurrency",
+        ),
+        (
+            "keys",
+            json!({"name": "x", "requests_per_minute": 1.5}),
+            "requests_per_minute",
         ),
         ("keys", json!({"name": "x", "state": "active"}), "state"),
     ] {

@@ -2,7 +2,7 @@
 use super::*;
 use crate::domain::{
     ids::AccountId,
-    pool::{QuotaScope, State as Standing},
+    pool::{KeyLimits, QuotaScope, State as Standing},
 };
 
 /// The moment at which the samples are looked at: 2026-11-30T01:03:05Z.
@@ -35,6 +35,7 @@ pub(super) fn contents() -> Contents {
             weight: 2,
             accounts,
             models: models.map(|models| models.iter().map(|m| (*m).into()).collect()),
+            limits: KeyLimits::default(),
             expires_at,
         })
     };

@@ -218,6 +218,12 @@ pub struct KeyEntry {
     pub accounts: Field<Vec<Arc<str>>>,
     /// The models it may ask for; null means all.
     pub models: Field<Vec<Arc<str>>>,
+    /// Requests that may begin in any minute; null means no limit.
+    pub requests_per_minute: Field<u32>,
+    /// Requests in flight at once; null means no limit.
+    pub concurrency: Field<u32>,
+    /// Tokens of a day; null means no limit.
+    pub tokens_per_day: Field<u64>,
     /// When it ends, in milliseconds since 1970; null means never.
     pub expires_at: Field<i64>,
 }

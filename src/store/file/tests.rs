@@ -121,7 +121,7 @@ fn a_newer_database_is_refused_untouched() {
     let path = closed_database(&dir, "PRAGMA user_version = 99; CREATE TABLE unknown (x)");
     check(
         &path,
-        "its schema is version 99 and this program knows versions up to 5",
+        "its schema is version 99 and this program knows versions up to 6",
     );
 }
 

@@ -29,7 +29,8 @@ const DOCUMENT: &str = r#"{
     {"name": "a", "secret": "sk-secret-number-one", "accounts": ["team-a"], "endpoints": ["openai"]},
     {"name": "b", "secret": "sk-secret-number-two", "endpoints": ["openai", "own"], "job_limit": 3},
     {"secret": "sk-secret-number-three", "endpoints": ["own"], "state": "draining"}],
-  "keys": [{"name": "ci", "accounts": ["team-a", "b"], "expires_at": "2030-01-31T18:00:00Z"},
+  "keys": [{"name": "ci", "accounts": ["team-a", "b"], "concurrency": 5,
+            "requests_per_minute": 60, "tokens_per_day": 1000000000000, "expires_at": "2030-01-31T18:00:00Z"},
            {"name": "dev", "secret": "fl-aaaaaaaaaaaaaaaaaaaa", "weight": 3, "models": ["m"]}]
 }"#;
 

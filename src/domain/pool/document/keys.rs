@@ -6,7 +6,7 @@ use super::{
 };
 use crate::domain::{
     ids::{AccountId, KeyId},
-    pool::{ClientKey, KeyHash},
+    pool::{ClientKey, KeyHash, KeyLimits},
     secret::Secret,
 };
 use std::{collections::HashMap, sync::Arc};
@@ -58,9 +58,19 @@ fn described(
         secret_hint,
         weight: entry.weight.or(before.map_or(1, |b| b.weight), 1),
         accounts,
+        limits: limits_of(entry, before),
         models: entry.models.over(before.and_then(|b| b.models.clone())),
         expires_at: entry.expires_at.over(before.and_then(|b| b.expires_at)),
     })
+}
+
+fn limits_of(entry: &KeyEntry, before: Option<&ClientKey>) -> KeyLimits {
+    let before = before.map(|b| b.limits).unwrap_or_default();
+    KeyLimits {
+        requests_per_minute: entry.requests_per_minute.over(before.requests_per_minute),
+        concurrency: entry.concurrency.over(before.concurrency),
+        tokens_per_day: entry.tokens_per_day.over(before.tokens_per_day),
+    }
 }
 
 fn accounts_of(

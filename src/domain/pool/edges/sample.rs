@@ -2,7 +2,7 @@
 use super::*;
 use crate::domain::{
     ids::KeyId,
-    pool::{BaseUrl, QuotaScope, State},
+    pool::{BaseUrl, KeyLimits, QuotaScope, State},
     secret::Secret,
 };
 
@@ -64,6 +64,7 @@ pub(crate) fn key(n: u128) -> Arc<ClientKey> {
         weight: 1,
         accounts: None,
         models: None,
+        limits: KeyLimits::default(),
         expires_at: None,
     })
 }
