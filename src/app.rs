@@ -80,6 +80,7 @@ impl App {
         }
         let reload = Reload::first(&store, boot.settings.clone())?;
         let (gateway, keeper) = gateway(&store, &reload)?;
+        let recalled = recall(&store, &reload);
         let readiness = api::Readiness::default();
         let (access, setup_token) = access(boot, &store, &reload).await?;
         let state = api::State::new(
@@ -114,6 +115,7 @@ impl App {
         accepting.push(accept(&workers, listener, stopped));
         let mut background = background(&store, &reload, &keeper);
         background.push(tasks::spawn("fullness", dashboard.watch_fullness()));
+        background.push(tasks::spawn("earlier use", recalled));
         Ok(Self {
             address,
             admin_address,
@@ -263,6 +265,15 @@ fn background(store: &Store, reload: &Reload, keeper: &Keeper) -> Vec<JoinHandle
             ),
         ),
     ]
+}
+
+/// Lets the limits of client keys know, from now on, that an earlier process may have counted too.
+fn recall(store: &Store, reload: &Reload) -> impl Future<Output = ()> + Send + use<> {
+    let store = store.clone();
+    reload.configuration().allowance().recall(move |wanted| {
+        let store = store.clone();
+        async move { store.earlier_use(wanted).await }
+    })
 }
 
 /// The gateway, with what an earlier process learnt of the pool.

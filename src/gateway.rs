@@ -8,6 +8,7 @@
 //!
 //! Invariant: nothing is added to or taken from a body; after the first byte of an answer nothing
 //! is tried again; an answer that breaks off upstream breaks off here.
+mod allowance;
 mod call;
 mod cors;
 mod discovery;

@@ -3,7 +3,7 @@
 //! Invariant: a swap reaches admission in the same call, so that no request is admitted by rules
 //! that are older than those a later request has seen. What a large pool means is worked out before
 //! the lock of admission is taken.
-use super::admission::Admission;
+use super::{admission::Admission, allowance::Allowance};
 use crate::domain::{
     admission::{Limits, Numbers, Strategy},
     pool::Pool,
@@ -23,6 +23,7 @@ struct Shared {
     pool: ArcSwap<Pool>,
     numbers: Mutex<Numbers>,
     admission: Admission,
+    allowance: Allowance,
 }
 
 impl Configuration {
@@ -38,6 +39,7 @@ impl Configuration {
             pool: ArcSwap::new(pool),
             numbers: Mutex::new(numbers),
             admission: Admission::new(layout),
+            allowance: Allowance::default(),
         }))
     }
 
@@ -53,6 +55,7 @@ impl Configuration {
             .unwrap_or_else(PoisonError::into_inner);
         let layout = numbers.layout(Arc::clone(&pool), limits(&settings));
         self.0.settings.store(Arc::new(settings));
+        self.0.allowance.follow(&pool);
         self.0.pool.store(pool);
         self.0.admission.reconfigure(layout);
     }
@@ -75,6 +78,11 @@ impl Configuration {
     /// The one admission.
     pub fn admission(&self) -> &Admission {
         &self.0.admission
+    }
+
+    /// What client keys have used of their own limits.
+    pub fn allowance(&self) -> &Allowance {
+        &self.0.allowance
     }
 }
 

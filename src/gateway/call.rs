@@ -237,6 +237,7 @@ impl Call<'_> {
                 format!("This client key may not use the model {model}."),
             ));
         }
+        ticket.holds(self.door.reserve(key.as_deref()).await?);
         if let Some(kind) = owned::listed(self.route.operation) {
             return Box::pin(self.list(ticket, key, kind)).await;
         }

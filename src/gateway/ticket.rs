@@ -2,7 +2,7 @@
 //!
 //! Invariant: a ticket that is dropped before it was settled belongs to a client that left, or to a
 //! request that is cut off because fairlane stops.
-use super::Door;
+use super::{Door, allowance::tokens};
 use crate::{
     domain::{
         ids::RequestId,
@@ -13,6 +13,7 @@ use crate::{
         reason::Reason,
     },
     engine::{
+        allowance::Reservation,
         live::{Live, Stage},
         owners::Maker,
     },
@@ -30,6 +31,7 @@ pub(super) struct Ticket {
     protocol: Protocol,
     operation: &'static str,
     entry: Option<Box<Entry>>,
+    reservation: Option<Reservation>,
 }
 
 impl Ticket {
@@ -70,6 +72,7 @@ impl Ticket {
             protocol: opening.protocol,
             operation: opening.operation,
             entry: Some(Box::new(entry)),
+            reservation: None,
         }
     }
 
@@ -102,6 +105,11 @@ impl Ticket {
             self.live.is_from(key.id);
         }
         self.note(|r| r.key = key.map(|k| k.id));
+    }
+
+    /// The client key's reservation goes along to the end, and is settled there.
+    pub(super) fn holds(&mut self, reservation: Option<Reservation>) {
+        self.reservation = reservation;
     }
 
     pub(super) fn asks_for(&mut self, model: Option<&Arc<str>>, request_bytes: u64) {
@@ -140,6 +148,9 @@ impl Ticket {
         if end.outcome == Outcome::ClientGone && self.door.gateway.live.is_cut_off() {
             end.outcome = Outcome::Broken;
             end.reason = Some(Reason::ShuttingDown);
+        }
+        if let Some(reservation) = self.reservation.take() {
+            reservation.settle(tokens(&end.tokens));
         }
         self.live.reach(Stage::Finished);
         entry.outcome = end.outcome;

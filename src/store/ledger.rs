@@ -2,6 +2,7 @@
 //!
 //! Invariant: ids ascend with time, so the newest rows are found, and the oldest removed, without
 //! looking at the others. A value that is not known is null, never zero.
+mod earlier;
 mod quota;
 
 use super::{Store, columns::Bits, error::StoreError};

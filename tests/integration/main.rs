@@ -15,6 +15,7 @@ mod faults;
 mod hand;
 mod harness;
 mod headers;
+mod key_limits;
 mod keys;
 mod leaving;
 mod lifecycle;

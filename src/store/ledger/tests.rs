@@ -1,5 +1,6 @@
 //! What the log remembers, finds and forgets.
 use super::*;
+use crate::domain::allowance::{Earlier, Wanted};
 
 struct Bench {
     store: Store,
@@ -299,4 +300,59 @@ async fn only_what_upstream_said_of_an_accounts_work_is_evidence_of_its_quota() 
     let answers = store.answers(account).await.unwrap();
     let seen: Vec<_> = answers.iter().map(|a| (a.at_ms, a.is_limited)).collect();
     assert_eq!(seen, [(1_032, false), (now, true), (now - 5, true)]);
+}
+
+#[tokio::test]
+async fn what_keys_used_earlier_is_what_began_in_time_and_before_this_process() {
+    let bench = bench();
+    let row = |millis: u128, n: u128, tokens| Entry {
+        input_tokens: Some(tokens),
+        output_tokens: Some(1),
+        ..entry(millis, n)
+    };
+    let unsent = Entry {
+        attempts: 0,
+        ..row(70_500, 1, 1000)
+    };
+    let nobodys = Entry {
+        key: None,
+        ..row(70_501, 3, 9)
+    };
+    // An id may be a little older than the moment that is taken down.
+    let early = Entry {
+        started_at: 50_000,
+        ..row(49_999, 5, 100_000)
+    };
+    let rows = [
+        row(49_998, 7, 1_000_000),
+        early,
+        row(69_999, 9, 10_000),
+        row(70_000, 11, 1),
+        row(70_999, 13, 10),
+        unsent,
+        nobodys,
+        row(71_000, 2, 100),
+        row(72_000, 4, 5),
+    ];
+    for row in rows {
+        assert!(bench.store.try_log(Box::new(row)));
+    }
+    bench.store.flush().await.unwrap();
+    let wanted = Wanted {
+        day_from_ms: 50_000,
+        minute_from_ms: 70_000,
+        until_ms: 72_000,
+    };
+    let mut found = bench.store.earlier_use(wanted).await.unwrap();
+    found.sort_by_key(|earlier| earlier.key);
+    let of = |key, tokens, starts: &[(i64, u32)]| Earlier {
+        key: KeyId::from_u128(key),
+        tokens,
+        starts: starts.to_vec(),
+    };
+    let expect = [
+        of(0, 101, &[(71_000, 1)]),
+        of(1, 111_011 + 5, &[(70_999, 2)]),
+    ];
+    assert_eq!(found, expect);
 }
