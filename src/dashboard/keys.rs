@@ -5,13 +5,16 @@
 //! be asked for.
 mod action;
 mod edit;
+mod limits;
 mod made;
 mod typed;
 
+use self::limits::Limit;
 use super::{
     State,
     error::Trouble,
-    session::Operator,
+    live,
+    session::{Operator, form_urlencoded},
     shell::{Shell, render},
     wants::Wants,
 };
@@ -19,6 +22,7 @@ use crate::{
     clock,
     document::single::{Refusal, Which, plan_one},
     domain::{
+        allowance::Used,
         ids::KeyId,
         pool::{Account, ClientKey, document::MintedKey, edges::Contents},
     },
@@ -31,6 +35,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
+use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -106,12 +111,15 @@ impl Scope {
 
 /// One key as a line of the table.
 struct Row {
+    /// What its elements are called, so that they keep the focus when the list is renewed.
+    id: String,
     path: String,
     requests: String,
     name: Arc<str>,
     badge: Badge,
     hint: String,
     weight: u32,
+    limits: Vec<Limit>,
     accounts: Scope,
     models: Scope,
     /// As people and as machines read it.
@@ -119,14 +127,21 @@ struct Row {
 }
 
 impl Row {
-    fn new(shell: &Shell, key: &ClientKey, accounts: &[Account], now_ms: i64) -> Self {
+    fn new(
+        shell: &Shell,
+        (key, used): (&ClientKey, Used),
+        accounts: &[Account],
+        now_ms: i64,
+    ) -> Self {
         Self {
+            id: key.id.to_string(),
             path: path_of(key.id),
             requests: requests_of(key.id),
             name: Arc::clone(&key.name),
             badge: Badge::new(shell, key, now_ms),
             hint: format!("…{}", key.secret_hint),
             weight: key.weight,
+            limits: Limit::all(shell, key, used),
             accounts: Scope::accounts(key, accounts),
             models: Scope::new(key.models.clone()),
             expires: key
@@ -191,17 +206,33 @@ enum Listed {
 }
 
 #[derive(Template)]
-#[template(path = "keys/list.html")]
+#[template(path = "keys/list.html", blocks = ["live"])]
 struct KeysPage {
     shell: Shell,
+    looked_at: i64,
     search: String,
     done: Option<String>,
     listed: Listed,
 }
 
 impl KeysPage {
-    fn new(shell: Shell, asked: Asked, listed: Listed) -> Self {
+    /// The list itself, with what is searched for, and without what was just done.
+    fn address(&self) -> String {
+        if self.search.is_empty() {
+            return "/keys".to_owned();
+        }
+        let search = form_urlencoded(&self.search);
+        format!("/keys?search={search}")
+    }
+
+    /// Whether there is anything to search in.
+    fn has_keys(&self) -> bool {
+        matches!(self.listed, Listed::Rows(_) | Listed::NoMatch)
+    }
+
+    fn new(shell: Shell, asked: Asked, (listed, looked_at): (Listed, i64)) -> Self {
         Self {
+            looked_at,
             search: asked.search,
             done: asked.done.map(|done| done.word(&shell)),
             listed,
@@ -210,15 +241,21 @@ impl KeysPage {
     }
 }
 
-fn listed(shell: &Shell, contents: &Contents, search: &str, now_ms: i64) -> Listed {
+/// The keys that match; `used` is what each of all of them uses, in their order.
+fn listed(
+    shell: &Shell,
+    (contents, used): (&Contents, &[Used]),
+    search: &str,
+    now_ms: i64,
+) -> Listed {
     if contents.keys.is_empty() {
         return Listed::Nothing;
     }
     let wanted = search.trim().to_lowercase();
-    let keys = contents.keys.iter();
-    let found = keys.filter(|key| key.name.to_lowercase().contains(&wanted));
+    let keys = contents.keys.iter().zip(used);
+    let found = keys.filter(|(key, _)| key.name.to_lowercase().contains(&wanted));
     let rows: Vec<_> = found
-        .map(|key| Row::new(shell, key, &contents.accounts, now_ms))
+        .map(|(key, used)| Row::new(shell, (key, *used), &contents.accounts, now_ms))
         .collect();
     if rows.is_empty() {
         return Listed::NoMatch;
@@ -230,6 +267,7 @@ fn listed(shell: &Shell, contents: &Contents, search: &str, now_ms: i64) -> List
 async fn show(
     extract::State(state): extract::State<State>,
     shell: Shell,
+    (wants, headers): (Wants, HeaderMap),
     _: Operator,
     asked: Result<Query<Asked>, QueryRejection>,
 ) -> Response {
@@ -237,14 +275,20 @@ async fn show(
     let Query(asked) = asked.unwrap_or_default();
     match state.store().pool().await {
         Ok(pool) => {
+            let used = limits::used(&state, &pool.contents).await;
             let now_ms = clock::unix_millis();
-            let listed = listed(&shell, &pool.contents, &asked.search, now_ms);
-            render(&KeysPage::new(shell, asked, listed))
+            let listed = listed(&shell, (&pool.contents, &used), &asked.search, now_ms);
+            let page = KeysPage::new(shell, asked, (listed, now_ms));
+            match wants {
+                Wants::Page => render(&page),
+                Wants::Fragment => live::answer(&page.as_live(), &headers),
+            }
         }
         Err(error) => {
             tracing::error!(%error, "the keys could not be read");
             let status = Trouble::from(error).status();
-            let page = KeysPage::new(shell, asked, Listed::Unread);
+            let unread = (Listed::Unread, clock::unix_millis());
+            let page = KeysPage::new(shell, asked, unread);
             (status, render(&page)).into_response()
         }
     }
@@ -293,11 +337,17 @@ fn answer(page: Result<Response, Trouble>, shell: &Shell, wants: Wants) -> Respo
 pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
     let contents = tests::contents();
     let page = |search: &str, done, contents: &Contents| {
-        let listed = listed(shell, contents, search, tests::NOW_MS);
+        let used = tests::used(contents);
+        let listed = listed(shell, (contents, &used), search, tests::NOW_MS);
         let search = search.to_owned();
-        KeysPage::new(shell.clone(), Asked { search, done }, listed)
+        KeysPage::new(
+            shell.clone(),
+            Asked { search, done },
+            (listed, tests::NOW_MS),
+        )
     };
-    let unread = KeysPage::new(shell.clone(), Asked::default(), Listed::Unread);
+    let unread = (Listed::Unread, tests::NOW_MS);
+    let unread = KeysPage::new(shell.clone(), Asked::default(), unread);
     let pages = [
         page("", None, &Contents::default()),
         page("", Some(Done::Changed), &contents),

@@ -86,7 +86,7 @@ fn page_of(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Bytes that need no escape in a query's value.
-fn form_urlencoded(text: &str) -> String {
+pub(super) fn form_urlencoded(text: &str) -> String {
     use std::fmt::Write as _;
     text.bytes().fold(String::new(), |mut escaped, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {

@@ -1,6 +1,6 @@
 //! The form of a key, new or stored.
 use super::{
-    Badge, Done, answer, find,
+    Badge, Done, Limit, answer, find, limits,
     made::{self, Made},
     make_unless, path_of, requests_of,
     typed::{self, NO_DAY, Typed},
@@ -17,10 +17,13 @@ use crate::{
         wants::Wants,
     },
     document::{
-        MAX_LIMIT,
+        MAX_LIMIT, MAX_TOKENS,
         single::{Refusal, Which, plan_one},
     },
-    domain::pool::{Account, ClientKey, document::Mistake},
+    domain::{
+        allowance::Used,
+        pool::{Account, ClientKey, document::Mistake, edges::Contents},
+    },
 };
 use askama::Template;
 use axum::{
@@ -42,18 +45,21 @@ struct Stored {
     requests: String,
     badge: Badge,
     hint: String,
+    /// What it uses of its limits now; nothing where it has none.
+    limits: Vec<Limit>,
     /// The very moment of its end.
     expires: Option<(String, String)>,
 }
 
 impl Stored {
-    fn new(shell: &Shell, key: &ClientKey) -> Self {
+    fn new(shell: &Shell, (key, used): (&ClientKey, Used)) -> Self {
         let moment = |at| (shell.date_time(at), shell.machine_time(at));
         Self {
             path: path_of(key.id),
             requests: requests_of(key.id),
             badge: Badge::new(shell, key, clock::unix_millis()),
             hint: format!("…{}", key.secret_hint),
+            limits: Limit::all(shell, key, used),
             expires: key.expires_at.map(moment),
         }
     }
@@ -71,7 +77,12 @@ struct EditPage {
 }
 
 impl EditPage {
-    fn new(shell: Shell, key: Option<&ClientKey>, typed: Typed, accounts: &[Account]) -> Self {
+    fn new(
+        shell: Shell,
+        key: Option<(&ClientKey, Used)>,
+        typed: Typed,
+        accounts: &[Account],
+    ) -> Self {
         let choice = |account: &Account| {
             let id = account.id.to_string();
             Choice {
@@ -166,12 +177,15 @@ pub(super) async fn open(
     (wants, _): (Wants, Operator),
     Path(id): Path<String>,
 ) -> Response {
-    let page = find(&state, &id).await.map(|(contents, key)| {
+    let page = async {
+        let (contents, key) = find(&state, &id).await?;
+        let used = used(&state, &contents, &key).await;
         let typed = Typed::stored(&key, &shell.zone);
-        let page = EditPage::new(shell.clone(), Some(&key), typed, &contents.accounts);
-        render(&page)
-    });
-    answer(page, &shell, wants)
+        let key = Some((&*key, used));
+        let page = EditPage::new(shell.clone(), key, typed, &contents.accounts);
+        Ok(render(&page))
+    };
+    answer(page.await, &shell, wants)
 }
 
 /// `POST /keys/{id}`.
@@ -210,8 +224,18 @@ async fn saved(
         }
         Err(refusal) => faults(shell, refusal, false)?,
     };
-    let page = EditPage::new(shell.clone(), Some(&key), typed, &contents.accounts);
+    let used = used(state, &contents, &key).await;
+    let key = Some((&*key, used));
+    let page = EditPage::new(shell.clone(), key, typed, &contents.accounts);
     Ok(Some(EditPage { faults, ..page }))
+}
+
+/// What that key uses now.
+async fn used(state: &State, contents: &Contents, key: &ClientKey) -> Used {
+    let used = limits::used(state, contents).await;
+    let mut all = contents.keys.iter().zip(used);
+    let its = all.find(|(other, _)| other.id == key.id);
+    its.map(|(_, used)| used).unwrap_or_default()
 }
 
 /// A refusal as faults of fields. There is nothing to mend where the key is gone.
@@ -237,9 +261,13 @@ fn faults(shell: &Shell, refusal: Refusal, is_new: bool) -> Result<Faults, Troub
 fn fault(shell: &Shell, faults: &mut Faults, mistake: &Mistake) {
     let field = mistake.path.split(['.', '[']).next().unwrap_or_default();
     let is_empty = field == mistake.path;
+    let limit = |max: i64| shell.t("keys-limit-fault").num("max", max);
     match field {
         "name" => faults.add("name", shell.t("key-name-fault")),
         "weight" => faults.add("weight", shell.t("keys-weight-fault").num("max", MAX_LIMIT)),
+        "requests_per_minute" => faults.add("requests_per_minute", limit(MAX_LIMIT)),
+        "concurrency" => faults.add("concurrency", limit(MAX_LIMIT)),
+        "tokens_per_day" => faults.add("tokens_per_day", limit(MAX_TOKENS)),
         "accounts" if is_empty => faults.add("accounts", shell.t("keys-accounts-fault")),
         "accounts" => faults.add("accounts", shell.t("keys-account-gone")),
         "models" => faults.add("models", shell.t("keys-models-fault")),
@@ -252,21 +280,22 @@ fn fault(shell: &Shell, faults: &mut Faults, mistake: &Mistake) {
 }
 
 #[cfg(test)]
-pub(super) fn samples(
-    shell: &Shell,
-    contents: &crate::domain::pool::edges::Contents,
-) -> Vec<(&'static str, String)> {
+pub(super) fn samples(shell: &Shell, contents: &Contents) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     let keys = contents.keys.iter().map(|key| Some(&**key));
     for key in keys.chain([None]) {
         let typed = key.map_or_else(Typed::beginning, |key| Typed::stored(key, &shell.zone));
-        let page = EditPage::new(shell.clone(), key, typed, &contents.accounts);
+        let used = super::tests::used(contents);
+        let seen = key.map(|key| (key, used[0]));
+        let page = EditPage::new(shell.clone(), seen, typed, &contents.accounts);
         all.push(("keys/edit", page.render().unwrap()));
         let taken = faults(shell, Refusal::NameTaken("1".into()), key.is_none());
         let mut faults = taken.unwrap();
         for (path, what) in [
             ("name", "?"),
             ("weight", "?"),
+            ("requests_per_minute", "?"),
+            ("tokens_per_day", "?"),
             ("accounts", "?"),
             ("accounts[0]", "?"),
             ("models", "?"),

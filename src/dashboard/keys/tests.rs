@@ -8,6 +8,32 @@ use crate::domain::{
 /// The moment at which the samples are looked at: 2026-11-30T01:03:05Z.
 pub(super) const NOW_MS: i64 = 1_796_000_585_000;
 
+/// Limits of every kind.
+fn limits(n: u128) -> KeyLimits {
+    match n {
+        12 => KeyLimits {
+            requests_per_minute: Some(60),
+            concurrency: Some(5),
+            tokens_per_day: Some(1_000_000),
+        },
+        13 => KeyLimits {
+            concurrency: Some(3),
+            ..KeyLimits::default()
+        },
+        _ => KeyLimits::default(),
+    }
+}
+
+/// What the keys use.
+pub(super) fn used(contents: &Contents) -> Vec<Used> {
+    let used = Used {
+        requests: 12,
+        in_flight: 3,
+        tokens: 987_654,
+    };
+    vec![used; contents.keys.len()]
+}
+
 /// Keys of every state and scope.
 pub(super) fn contents() -> Contents {
     let account = |n: u128| Account {
@@ -35,7 +61,7 @@ pub(super) fn contents() -> Contents {
             weight: 2,
             accounts,
             models: models.map(|models| models.iter().map(|m| (*m).into()).collect()),
-            limits: KeyLimits::default(),
+            limits: limits(n),
             expires_at,
         })
     };
@@ -62,7 +88,12 @@ fn a_search_that_finds_nothing_is_not_an_empty_list() {
         zone: crate::dashboard::time::Zone::of(None),
         here: "/keys".into(),
     };
-    let count = |contents: &Contents, search: &str| match listed(&shell, contents, search, NOW_MS) {
+    let count = |contents: &Contents, search: &str| match listed(
+        &shell,
+        (contents, &used(contents)),
+        search,
+        NOW_MS,
+    ) {
         Listed::Rows(rows) => Ok(rows.len()),
         Listed::NoMatch => Err("no match"),
         Listed::Nothing => Err("nothing"),

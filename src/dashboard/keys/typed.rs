@@ -22,6 +22,14 @@ const SOME: &str = "some";
 pub(super) const NO_DAY: &str = "is no day";
 pub(super) const PAST: &str = "is not after today";
 
+/// Fields that hold a number, or nothing.
+const NUMBERS: [&str; 4] = [
+    "weight",
+    "requests_per_minute",
+    "concurrency",
+    "tokens_per_day",
+];
+
 /// Fields with their values; a field may come more than once.
 #[derive(Clone, Default)]
 pub(super) struct Typed(pub(super) Vec<(String, String)>);
@@ -42,6 +50,9 @@ impl Typed {
         let mut typed = Self::of(&[
             ("name", key.name.to_string()),
             ("weight", key.weight.to_string()),
+            ("requests_per_minute", limit(key.limits.requests_per_minute)),
+            ("concurrency", limit(key.limits.concurrency)),
+            ("tokens_per_day", limit(key.limits.tokens_per_day)),
             ("accounts_scope", scope(key.accounts.is_some())),
             ("models_scope", scope(key.models.is_some())),
             ("models", models.unwrap_or_default()),
@@ -87,9 +98,11 @@ impl Typed {
     ) -> (Map<String, Value>, Mistakes) {
         let mut said = Map::from_iter([
             ("name".to_owned(), json!(self.get("name"))),
-            ("weight".to_owned(), number(self.get("weight"))),
             ("models".to_owned(), self.models()),
         ]);
+        for name in NUMBERS {
+            said.insert(name.to_owned(), number(self.get(name)));
+        }
         let accounts = self.accounts();
         let has_none_left = before.is_some_and(|key| key.accounts.as_deref() == Some(&[]));
         if !self.is_some("accounts_scope") {
@@ -118,6 +131,11 @@ impl Typed {
         let lines = self.get("models").lines().map(str::trim);
         json!(lines.filter(|line| !line.is_empty()).collect::<Vec<_>>())
     }
+}
+
+/// A limit as a field holds it; empty for none.
+fn limit(value: Option<impl ToString>) -> String {
+    value.map(|n| n.to_string()).unwrap_or_default()
 }
 
 /// The day on which a key ends; empty for never.

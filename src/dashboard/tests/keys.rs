@@ -4,7 +4,7 @@ use crate::{
     clock, digest,
     domain::{
         ids::{AccountId, RequestId},
-        pool::{ClientKey, Pool},
+        pool::{ClientKey, KeyLimits, Pool},
     },
 };
 
@@ -187,6 +187,13 @@ async fn a_mistake_stands_at_its_field_and_writes_nothing() {
         ("/keys/new", "name=a&accounts_scope=some", "accounts"),
         (&*path, &is_gone, "accounts"),
         (&*path, "name=a&models_scope=some&models=+%0A", "models"),
+        (
+            "/keys/new",
+            "name=a&requests_per_minute=0",
+            "requests_per_minute",
+        ),
+        (&*path, "name=a&concurrency=many", "concurrency"),
+        (&*path, "name=a&tokens_per_day=1.5", "tokens_per_day"),
     ] {
         let refused = bench.post(path, form).await;
         assert_eq!(
@@ -325,4 +332,48 @@ async fn the_pages_speak_the_language_that_was_chosen() {
         let page = bench.send(Method::GET, &revoke, "", &accept).await;
         page.says(question);
     }
+}
+
+#[tokio::test]
+async fn limits_are_made_changed_and_shown_beside_what_is_used() {
+    let form = "name=ci&requests_per_minute=60&concurrency=2&tokens_per_day=5000";
+    let (bench, path, _) = with_key(form).await;
+    let limits = KeyLimits {
+        requests_per_minute: Some(60),
+        concurrency: Some(2),
+        tokens_per_day: Some(5000),
+    };
+    assert_eq!(key(&bench).limits, limits);
+    let allowance = bench.state.reload().configuration().allowance();
+    allowance
+        .reserve(&key(&bench))
+        .await
+        .unwrap()
+        .settle(Some(7));
+    let _held = allowance.reserve(&key(&bench)).await.unwrap();
+    for page in ["/keys", &path] {
+        let page = bench.get(page).await;
+        for words in [
+            "2 of 60 a minute",
+            "1 of 2 at once",
+            "7 of 5,000 tokens today",
+        ] {
+            page.says(words);
+        }
+    }
+    bench
+        .get(&path)
+        .await
+        .says("name=\"concurrency\" type=\"text\" value=\"2\"");
+    let changed = "name=ci&requests_per_minute=&concurrency=1&tokens_per_day=";
+    bench.post(&path, changed).await.location();
+    let expect = KeyLimits {
+        concurrency: Some(1),
+        ..KeyLimits::default()
+    };
+    assert_eq!(key(&bench).limits, expect);
+    let list = bench.get("/keys").await;
+    list.says("1 of 1 at once");
+    list.says("#full");
+    assert!(!list.text.contains("a minute</span>"), "{}", list.text);
 }
