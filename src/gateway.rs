@@ -22,6 +22,7 @@ mod refuse;
 mod relay;
 mod reply;
 pub mod server;
+mod socket;
 mod ticket;
 
 pub use self::reply::Reply;

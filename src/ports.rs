@@ -15,6 +15,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, response};
 use http_body::Body;
 use std::{future::Future, pin::Pin, time::Duration};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 /// One request on its way to one endpoint.
 #[derive(Debug)]
@@ -82,8 +83,31 @@ pub const STARTED_AFTER: Duration = Duration::from_secs(5);
 /// What is to happen once a request counts as started.
 pub type Started<'s> = dyn FnMut() + Send + 's;
 
+/// Bytes in both directions.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+/// A connection on which WebSocket is spoken from now on.
+pub type SocketIo = Box<dyn Duplex>;
+
+/// What became of asking upstream for a WebSocket.
+pub enum Opened {
+    /// It agreed; the head of its answer, and the connection.
+    Socket(response::Parts, SocketIo),
+    /// It answered otherwise.
+    Refused(Answer),
+}
+
+/// What asking for a WebSocket will come to.
+pub type OpeningSocket<'a> = Pin<Box<dyn Future<Output = Result<Opened, SendFailure>> + Send + 'a>>;
+
 /// The way to providers.
 pub trait Upstream: Send + Sync {
+    /// Asks for a WebSocket, without extensions; what makes the request an upgrade is added here.
+    /// Dropping the future drops the connection.
+    fn open_socket<'a>(&'a self, attempt: Attempt<'a>) -> OpeningSocket<'a>;
+
     /// Sends one request and waits for the head of its answer. Dropping the future drops the
     /// request. `started` is called if [`STARTED_AFTER`] passes before the answer.
     fn send<'a>(&'a self, attempt: Attempt<'a>, started: &'a mut Started<'_>) -> Sending<'a>;

@@ -18,6 +18,7 @@ pub mod owned;
 pub mod peek;
 mod percent;
 pub mod route;
+pub mod socket;
 pub mod sse;
 pub mod usage;
 pub mod verdict;

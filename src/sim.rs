@@ -36,6 +36,7 @@ mod reply;
 mod request;
 pub mod rules;
 mod shelf;
+mod socket;
 mod speech;
 mod tally;
 mod trace;

@@ -8,6 +8,7 @@ mod client;
 mod dial;
 mod exchange;
 mod idle;
+mod socket;
 mod tls;
 mod wire;
 

@@ -30,6 +30,10 @@ struct Provider {
 }
 
 impl Upstream for Provider {
+    fn open_socket<'a>(&'a self, _: crate::ports::Attempt<'a>) -> crate::ports::OpeningSocket<'a> {
+        unreachable!("nothing here asks for a WebSocket")
+    }
+
     fn send<'a>(&'a self, attempt: Attempt<'a>, _: &'a mut Started<'_>) -> Sending<'a> {
         let called = format!("{}{}", attempt.base_url.authority(), attempt.target);
         let headers = attempt.edge_headers.into_iter().collect();

@@ -223,18 +223,7 @@ impl Course<'_> {
             });
         }
         let accounts: Vec<AccountId> = edge.accounts().map(|a| a.id).collect();
-        match meaning {
-            Meaning::Limited(_) if demand.is_evidence() => {
-                self.route.watch.limit_met(edge.credential().id);
-            }
-            Meaning::AuthRefused => {
-                let refused = edge.credential();
-                let watch = self.route.watch;
-                watch.credential_refused(refused.id, refused.fingerprint);
-            }
-            Meaning::BillingRefused => self.route.watch.billing_refused(&accounts),
-            _ => (),
-        }
+        tell(self.route.watch, meaning, &edge, demand.is_evidence());
         let place = Place {
             credential: edge.credential().id,
             accounts: &accounts,
@@ -316,9 +305,24 @@ fn passed_on(edge: EdgeRef, answer: Answer) -> Dispatched {
     }
 }
 
+/// Tells `watch` what an answer of `edge` says of the pool; `is_evidence` is whether the request held
+/// a slot of the kind that a limit is about.
+pub fn tell(watch: &dyn PoolWatch, meaning: Meaning, edge: &EdgeRef, is_evidence: bool) {
+    let refused = edge.credential();
+    match meaning {
+        Meaning::Limited(_) if is_evidence => watch.limit_met(refused.id),
+        Meaning::AuthRefused => watch.credential_refused(refused.id, refused.fingerprint),
+        Meaning::BillingRefused => {
+            let accounts: Vec<AccountId> = edge.accounts().map(|a| a.id).collect();
+            watch.billing_refused(&accounts);
+        }
+        _ => (),
+    }
+}
+
 /// What an answer says of the pool. Refusals of the credential or of billing say nothing of a limit:
 /// they are kept in the pool's own states.
-fn evidence(meaning: Meaning) -> Evidence {
+pub fn evidence(meaning: Meaning) -> Evidence {
     match meaning {
         Meaning::Accepted => Evidence::Success,
         Meaning::Limited(limited) => Evidence::Limited {

@@ -6,7 +6,7 @@ use super::{
     outgoing::Outgoing,
     owned::Ties,
     refuse::Refused,
-    relay,
+    relay, socket,
     ticket::{Opening, Ticket},
 };
 use crate::{
@@ -38,9 +38,9 @@ use std::{sync::Arc, time::Duration};
 /// What the settings say of one request, read once when it arrives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Policy {
-    is_traced: bool,
+    pub(super) is_traced: bool,
     requires_key: bool,
-    body_limit: u64,
+    pub(super) body_limit: u64,
     pub(super) idle: Duration,
     /// How long a conversation prefers where it was.
     pub(super) affinity: Duration,
@@ -49,7 +49,7 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    fn of(settings: &Settings) -> Self {
+    pub(super) fn of(settings: &Settings) -> Self {
         let seconds = |name| Duration::from_secs(settings.integer(name));
         Self {
             is_traced: settings.is_on(Name::StageTrace),
@@ -95,11 +95,19 @@ pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, body: Incoming) -> R
             }
             Err(refused) => Err(refused),
         },
+        Routed::Socket(route) => {
+            let asked = (route, policy);
+            Box::pin(socket::answer(door, parts, asked, &mut ticket)).await
+        }
         other => Err(misrouted(&other, uri.path())),
     };
     match result {
         Ok(Answered::Whole(response)) => response,
         Ok(Answered::Relayed(head, relay)) => relay.attach(head, ticket, parts),
+        Ok(Answered::Switched(response, start)) => {
+            start(ticket);
+            response
+        }
         Err(refused) => {
             if let Some(unread) = body {
                 intake::discard(unread, &parts.headers, policy.body_limit).await;
@@ -115,6 +123,8 @@ pub(super) enum Answered {
     Whole(Response<Reply>),
     /// Answered by upstream.
     Relayed(http::response::Parts, relay::Source),
+    /// The connection becomes a socket, of which the ticket goes along with what is served on it.
+    Switched(Response<Reply>, socket::Start),
 }
 
 fn open(door: &Arc<Door>, parts: &Parts, routed: &Routed<'_>, policy: Policy) -> Ticket {
@@ -124,6 +134,7 @@ fn open(door: &Arc<Door>, parts: &Parts, routed: &Routed<'_>, policy: Policy) ->
         Routed::NotFound(protocol) | Routed::MethodNotAllowed { protocol, .. } => {
             (*protocol, "unknown")
         }
+        Routed::Socket(route) => (route.protocol, route.operation.name()),
         Routed::UpgradeRequired => (Protocol::OpenAi, "websocket"),
         Routed::NotDataPlane => (Protocol::OpenAi, "unknown"),
     };
@@ -163,7 +174,7 @@ fn misrouted(routed: &Routed<'_>, path: &str) -> Refused {
         },
         Routed::UpgradeRequired => Refused::new(
             Reason::UpgradeRequired,
-            "No account can serve this over WebSocket; send it as an HTTP request.",
+            "This path speaks WebSocket alone; ask for an upgrade.",
         ),
         _ => Refused::new(
             Reason::PathNotFound,
@@ -260,7 +271,7 @@ impl Call<'_> {
             .map(Some)
     }
 
-    fn model(&self, peeked: Option<&Peeked>) -> Result<Option<Arc<str>>, Refused> {
+    pub(super) fn model(&self, peeked: Option<&Peeked>) -> Result<Option<Arc<str>>, Refused> {
         let in_body = || peeked.and_then(|p| p.model.as_deref()).map(Into::into);
         match self.route.model {
             ModelSource::Path(raw) => Ok(Some(model_name(raw).into())),
@@ -338,7 +349,7 @@ impl Call<'_> {
     }
 
     /// The refusal; for a model that nobody serves, with the names that come close.
-    async fn explained(
+    pub(super) async fn explained(
         &self,
         error: Undelivered,
         key: Option<&ClientKey>,

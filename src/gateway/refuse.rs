@@ -90,12 +90,23 @@ impl Refused {
 
     /// The answer, and the end of the ticket.
     pub(super) fn answer(self, ticket: &mut Ticket) -> Response<Reply> {
-        let reason = self.reason;
         let response = self.response(ticket.protocol(), &ticket.id().to_string());
+        self.settle(ticket);
+        response
+    }
+
+    /// The same as a message on an open WebSocket, and the end of the ticket.
+    pub(super) fn message(self, ticket: &mut Ticket) -> String {
+        let message = errors::socket_message(&self.refusal());
+        self.settle(ticket);
+        message
+    }
+
+    fn settle(self, ticket: &mut Ticket) {
         if self.is_too_late {
-            ticket.settle(Ended::with(Outcome::ClientGone));
-            return response;
+            return ticket.settle(Ended::with(Outcome::ClientGone));
         }
+        let reason = self.reason;
         let is_upstreams = matches!(
             reason,
             Reason::UpstreamAmbiguous | Reason::UpstreamUnreachable | Reason::UpstreamTimeout
@@ -111,20 +122,24 @@ impl Refused {
             error: self.detail.map(Into::into),
             ..Ended::with(ending)
         });
-        response
     }
 
-    fn response(&self, protocol: Protocol, request_id: &str) -> Response<Reply> {
-        let retry_after = self.retry_after.map(spread);
-        let refusal = errors::Refusal {
-            retry_after_secs: retry_after.and_then(|s| u32::try_from(s).ok()),
+    /// What the client is told, with its wait spread.
+    fn refusal(&self) -> errors::Refusal<'_> {
+        let seconds = self.retry_after.map(spread);
+        errors::Refusal {
+            retry_after_secs: seconds.and_then(|s| u32::try_from(s).ok()),
             resets_at: self.resets_at,
             ..if self.is_continued {
                 errors::Refusal::not_continuable(self.reason, &self.message)
             } else {
                 errors::Refusal::new(self.reason, &self.message)
             }
-        };
+        }
+    }
+
+    fn response(&self, protocol: Protocol, request_id: &str) -> Response<Reply> {
+        let refusal = self.refusal();
         let body = errors::body(protocol, &refusal);
         let mut response = Response::new(Reply::whole(body));
         *response.status_mut() =
@@ -138,7 +153,7 @@ impl Refused {
         if let Ok(id) = HeaderValue::from_str(request_id) {
             headers.insert(REQUEST_ID, id);
         }
-        if let Some(seconds) = retry_after {
+        if let Some(seconds) = refusal.retry_after_secs {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.is_final || !self.reason.is_curable_by_repeating() {

@@ -3,9 +3,9 @@
 //! Each thread has a runtime of its own and its own upstream connections, so that a request stays
 //! on one core; they share admission and configuration only. One task accepts for all of them and
 //! deals connections out in turn, which keeps the threads equally busy whatever the kernel does.
-use super::{Door, Gateway, opening::Opening};
+use super::{Door, Gateway, opening::Opening, socket::Tether};
 use crate::{gateway::Elsewhere, peer::Peer, ports::Upstream, tasks};
-use http::Request;
+use http::{Request, header};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -160,8 +160,9 @@ async fn work(
         tokio::select! {
             connection = connections.recv() => match connection {
                 Some(connection) => {
-                    let serving = serve(Arc::clone(&door), tls.clone(), connection, stopped.clone());
                     let alive = alive.clone();
+                    let tether = Tether::new(alive.clone(), stopped.clone());
+                    let serving = serve(Arc::clone(&door), tls.clone(), connection, tether);
                     tasks::spawn("connection", async move {
                         serving.await;
                         drop(alive);
@@ -183,12 +184,7 @@ async fn work(
     }
 }
 
-async fn serve(
-    door: Arc<Door>,
-    tls: Option<TlsAcceptor>,
-    connection: StdStream,
-    stopped: watch::Receiver<bool>,
-) {
+async fn serve(door: Arc<Door>, tls: Option<TlsAcceptor>, connection: StdStream, tether: Tether) {
     let stream = match prepare(connection) {
         Ok(stream) => stream,
         Err(error) => {
@@ -206,10 +202,10 @@ async fn serve(
     let is_tls = tls.is_some();
     let peer = Peer { address, is_tls };
     match tls {
-        None => speak(door, stream, peer, stopped).await,
+        None => speak(door, stream, peer, tether).await,
         // In a box: a connection without TLS need not keep room for one with it.
         Some(tls) => match tokio::time::timeout(HEAD_WITHIN, Box::pin(tls.accept(stream))).await {
-            Ok(Ok(stream)) => Box::pin(speak(door, stream, peer, stopped)).await,
+            Ok(Ok(stream)) => Box::pin(speak(door, stream, peer, tether)).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         },
@@ -221,12 +217,17 @@ fn prepare(connection: StdStream) -> io::Result<TcpStream> {
     TcpStream::from_std(connection)
 }
 
-async fn speak<S>(door: Arc<Door>, stream: S, peer: Peer, mut stopped: watch::Receiver<bool>)
+async fn speak<S>(door: Arc<Door>, stream: S, peer: Peer, mut tether: Tether)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = service_fn(move |request: Request<Incoming>| {
+    let tied = tether.clone();
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let door = Arc::clone(&door);
+        // Most requests have no use for it.
+        if request.headers().contains_key(header::UPGRADE) {
+            request.extensions_mut().insert(tied.clone());
+        }
         async move { Ok::<_, Infallible>(door.handle(request, peer).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -240,10 +241,10 @@ where
         .keep_alive_interval(PROBE_AFTER)
         .keep_alive_timeout(PROBE_EVERY);
     let stream = TokioIo::new(Opening::new(stream, HEAD_WITHIN));
-    let mut connection = pin!(builder.serve_connection(stream, service));
+    let mut connection = pin!(builder.serve_connection_with_upgrades(stream, service));
     let ended = tokio::select! {
         ended = &mut connection => ended,
-        () = stopping(&mut stopped) => {
+        () = tether.stopped() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -251,11 +252,6 @@ where
     if let Err(error) = ended {
         tracing::trace!(%error, "a connection ended early");
     }
-}
-
-async fn stopping(stopped: &mut watch::Receiver<bool>) {
-    // Without a sender nobody will ever say so, and the thread is ending anyway.
-    let _ = stopped.wait_for(|stop| *stop).await;
 }
 
 #[cfg(test)]

@@ -80,6 +80,10 @@ impl Ticket {
         self.live.id
     }
 
+    pub(super) fn door(&self) -> &Door {
+        &self.door
+    }
+
     pub(super) fn protocol(&self) -> Protocol {
         self.protocol
     }
@@ -91,6 +95,11 @@ impl Ticket {
             let maker = Maker::at(key, edge);
             self.door.gateway.owners.learned(made, maker);
         }
+    }
+
+    /// Nothing is to be recorded: what this was about is recorded elsewhere.
+    pub(super) fn withdraw(&mut self) {
+        self.entry = None;
     }
 
     fn note(&mut self, note: impl FnOnce(&mut Entry)) {

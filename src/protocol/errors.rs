@@ -73,6 +73,24 @@ pub fn sse_event(protocol: Protocol, operation: Operation, refusal: &Refusal<'_>
     format!("{name}data: {data}\n\n").into_bytes()
 }
 
+/// The message that tells of `refusal` on an open WebSocket. A client waits and comes again only for
+/// a wait that stands in `headers`; one whose response cannot be continued sends everything again
+/// only for status 400.
+pub fn socket_message(refusal: &Refusal<'_>) -> String {
+    let is_lost = refusal.code == Some(PREVIOUS_RESPONSE_NOT_FOUND);
+    let mut headers = Map::new();
+    if let Some(seconds) = refusal.retry_after_secs.filter(|_| !is_lost) {
+        headers.insert("retry-after".to_owned(), seconds.to_string().into());
+    }
+    json!({
+        "type": "error",
+        "status": if is_lost { 400 } else { refusal.reason.status() },
+        "error": openai(refusal),
+        "headers": headers,
+    })
+    .to_string()
+}
+
 fn shaped(protocol: Protocol, refusal: &Refusal<'_>) -> Value {
     match protocol {
         Protocol::OpenAi | Protocol::OpenAiVideos => json!({ "error": openai(refusal) }),

@@ -36,6 +36,8 @@ pub enum ModelPlace {
     OptionalBody,
     /// In the path.
     Path,
+    /// In the query, which whoever serves the operation reads.
+    Query,
     /// Nowhere.
     Nowhere,
 }
@@ -99,6 +101,8 @@ operations! {
     ResponsesCompact = "responses.compact", STREAM_AND_CREATE, Body, Makes;
     /// `POST /v1/responses/input_tokens`.
     ResponsesInputTokens = "responses.input_tokens", NONE, OptionalBody, Nothing;
+    /// `GET /v1/realtime`: a session over WebSocket; its model is in the query.
+    Realtime = "realtime", STREAM, Query, Nothing;
     /// `GET /v1/responses/{id}`.
     ResponseRetrieve = "responses.retrieve", NONE, Nowhere, Uses;
     /// `DELETE /v1/responses/{id}`.
@@ -230,7 +234,10 @@ mod tests {
         for operation in Operation::ALL {
             if operation.leases().stream {
                 assert!(
-                    matches!(operation.model_place(), ModelPlace::Body | ModelPlace::Path),
+                    matches!(
+                        operation.model_place(),
+                        ModelPlace::Body | ModelPlace::Path | ModelPlace::Query
+                    ),
                     "{operation:?}"
                 );
             }

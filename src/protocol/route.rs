@@ -44,7 +44,9 @@ pub enum Routed<'p> {
         /// The value for the header `Allow`.
         allow: &'static str,
     },
-    /// A path that speaks WebSocket.
+    /// A path that speaks WebSocket, asked to do so.
+    Socket(Route<'p>),
+    /// A path that speaks WebSocket alone, asked without an upgrade.
     UpgradeRequired,
     /// Not under a data-plane prefix at all.
     NotDataPlane,
@@ -131,6 +133,11 @@ pub fn model_name(raw: &str) -> Cow<'_, str> {
     }
 }
 
+/// A name as it stands in a path or a query.
+pub fn escape_name(name: &str) -> Cow<'_, str> {
+    path::escape_segment(name).into()
+}
+
 /// `raw_path` with the model's raw name in it (as [`ModelSource::Path`] gave it) replaced by
 /// `new_name`, escaped so that it stays one segment.
 pub fn replace_model_in_path(raw_path: &str, raw_model: &str, new_name: &str) -> String {
@@ -157,9 +164,12 @@ impl Asked<'_> {
             return Routed::NotFound(protocol);
         }
         match rest {
+            "realtime" if self.wants_websocket() => {
+                return Routed::Socket(self.plain(protocol, Operation::Realtime));
+            }
             "realtime" => return Routed::UpgradeRequired,
-            "responses" if self.method == Method::GET && self.wants_websocket() => {
-                return Routed::UpgradeRequired;
+            "responses" if self.wants_websocket() => {
+                return Routed::Socket(self.plain(protocol, Operation::Responses));
             }
             _ => {}
         }
@@ -238,7 +248,7 @@ impl Asked<'_> {
             model: match operation.model_place() {
                 ModelPlace::Body => ModelSource::Body,
                 ModelPlace::OptionalBody => ModelSource::OptionalBody,
-                ModelPlace::Path | ModelPlace::Nowhere => ModelSource::None,
+                ModelPlace::Path | ModelPlace::Query | ModelPlace::Nowhere => ModelSource::None,
             },
             owner_id: None,
             takes_body: *self.method == Method::POST,
@@ -279,11 +289,12 @@ impl Asked<'_> {
     }
 
     fn wants_websocket(&self) -> bool {
-        self.headers.get_all(header::UPGRADE).iter().any(|value| {
-            value
-                .as_bytes()
-                .split(|b| *b == b',')
-                .any(|token| token.trim_ascii().eq_ignore_ascii_case(b"websocket"))
-        })
+        self.method == Method::GET
+            && self.headers.get_all(header::UPGRADE).iter().any(|value| {
+                value
+                    .as_bytes()
+                    .split(|b| *b == b',')
+                    .any(|token| token.trim_ascii().eq_ignore_ascii_case(b"websocket"))
+            })
     }
 }

@@ -64,6 +64,8 @@ pub struct Act {
     pub close: Option<Close>,
     /// After how many pieces, for [`Close::MidBody`] and [`Close::MidChunk`]; else half of them.
     pub close_after: Option<usize>,
+    /// On a socket: it is closed with this code, `message` being the reason.
+    pub close_code: Option<u16>,
     /// Ends the connection with RST instead of FIN, after the answer or at `close`.
     pub rst: bool,
 }

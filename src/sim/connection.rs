@@ -17,7 +17,7 @@ use super::{
     provider::{self, Call},
     reply::{Body, Reply},
     request::{BodyReader, Head, Received, take_head},
-    rules,
+    rules, socket,
     tally::{InFlight, Tally},
     trace::{Arrived, Trace, outcome_of},
     wire,
@@ -140,6 +140,27 @@ impl Connection<'_> {
         let trace = Trace::begin(self.shared, &arrived);
         self.last = trace;
         let act = rule.as_ref().map(|(_, act)| act);
+        let is_plain = act.is_none_or(|act| !act.replaces_answer() && act.close.is_none());
+        if socket::is_asked_for(head)
+            && entered.is_ok()
+            && is_plain
+            && self.shared.is_allowed(secret)
+        {
+            // Turns are in flight, and not the socket that carries them.
+            drop(entered);
+            let visit = socket::Visit {
+                shared: self.shared,
+                connection: self.number,
+                head,
+                credential,
+            };
+            trace.answering(Some(101));
+            trace.finished(Outcome::Answered, 0);
+            let ahead = std::mem::take(&mut self.buffer);
+            let how = visit.serve(stream, ahead).await;
+            trace.left(how, Phase::Answer);
+            return After::Over;
+        }
         let is_early = act.is_some_and(|act| is_early(act, head));
         let received = match self.receive(stream, head, act, is_early).await {
             Ok(received) => received,

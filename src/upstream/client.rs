@@ -10,7 +10,9 @@ use crate::{
         pool::BaseUrl,
     },
     engine::payload::{Outgoing, Payload},
-    ports::{Answer, Attempt, STARTED_AFTER, SendFailure, Sending, Started, Upstream},
+    ports::{
+        Answer, Attempt, OpeningSocket, STARTED_AFTER, SendFailure, Sending, Started, Upstream,
+    },
 };
 use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, Uri, header};
@@ -113,6 +115,10 @@ impl Upstream for Client {
     fn send<'a>(&'a self, attempt: Attempt<'a>, started: &'a mut Started<'_>) -> Sending<'a> {
         Box::pin(self.exchange(attempt, started))
     }
+
+    fn open_socket<'a>(&'a self, attempt: Attempt<'a>) -> OpeningSocket<'a> {
+        Box::pin(super::socket::open(attempt))
+    }
 }
 
 fn origin_of(base_url: &BaseUrl) -> Origin {
@@ -123,7 +129,7 @@ fn origin_of(base_url: &BaseUrl) -> Origin {
     }
 }
 
-fn unsent(error: &DialError) -> SendFailure {
+pub(super) fn unsent(error: &DialError) -> SendFailure {
     SendFailure {
         provenance: Provenance::NotDispatched,
         cause: Cause::Connection,
@@ -175,7 +181,7 @@ async fn send(
     })
 }
 
-fn provenance(may_have_left: bool) -> Provenance {
+pub(super) fn provenance(may_have_left: bool) -> Provenance {
     if may_have_left {
         Provenance::Unknown
     } else {
@@ -184,7 +190,7 @@ fn provenance(may_have_left: bool) -> Provenance {
 }
 
 /// The error with its sources, for the log.
-fn describe(error: &dyn std::error::Error) -> String {
+pub(super) fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(inner) = source {
@@ -195,14 +201,14 @@ fn describe(error: &dyn std::error::Error) -> String {
 }
 
 /// The parts of a request that had to be parsed; builds it for one connection after another.
-struct Outline<'a> {
+pub(super) struct Outline<'a> {
     attempt: &'a Attempt<'a>,
     uri: Uri,
     host: HeaderValue,
 }
 
 impl<'a> Outline<'a> {
-    fn of(attempt: &'a Attempt<'a>) -> Result<Self, SendFailure> {
+    pub(super) fn of(attempt: &'a Attempt<'a>) -> Result<Self, SendFailure> {
         let refused = |detail: String| SendFailure {
             provenance: Provenance::NotDispatched,
             cause: Cause::Connection,
@@ -219,7 +225,7 @@ impl<'a> Outline<'a> {
         })
     }
 
-    fn build(&self) -> Request<Outgoing> {
+    pub(super) fn build(&self) -> Request<Outgoing> {
         let payload = self.attempt.payload.as_ref();
         let body = payload.map_or_else(
             || Payload::from_bytes(Bytes::new()).outgoing(),

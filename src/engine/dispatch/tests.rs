@@ -70,6 +70,10 @@ impl Script {
 }
 
 impl Upstream for Script {
+    fn open_socket<'a>(&'a self, _: crate::ports::Attempt<'a>) -> crate::ports::OpeningSocket<'a> {
+        unreachable!("nothing here asks for a WebSocket")
+    }
+
     fn send<'a>(&'a self, attempt: Attempt<'a>, _: &'a mut Started<'_>) -> Sending<'a> {
         let credential = attempt.target.trim_start_matches('/').parse().unwrap();
         Box::pin(async move { self.answer(credential) })

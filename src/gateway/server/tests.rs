@@ -59,6 +59,10 @@ impl OwnerStore for Nothing {
 }
 
 impl Upstream for Nothing {
+    fn open_socket<'a>(&'a self, _: crate::ports::Attempt<'a>) -> crate::ports::OpeningSocket<'a> {
+        unreachable!("nothing here asks for a WebSocket")
+    }
+
     fn send<'a>(&'a self, _: Attempt<'a>, _: &'a mut Started<'_>) -> Sending<'a> {
         Box::pin(async {
             Err(SendFailure {
@@ -97,7 +101,8 @@ async fn check(words: &str, takes: Duration) -> (String, Duration) {
         address: ([127, 0, 0, 1], 1).into(),
         is_tls: false,
     };
-    tasks::spawn("connection", speak(door(takes), stream, peer, stopped));
+    let tether = Tether::new(mpsc::channel(1).0, stopped);
+    tasks::spawn("connection", speak(door(takes), stream, peer, tether));
     let begun = Instant::now();
     client.write_all(words.as_bytes()).await.unwrap();
     let mut got = String::new();

@@ -298,7 +298,16 @@ fn a_wrong_method_is_told_the_right_ones() {
 #[test]
 fn websocket_paths_ask_for_an_upgrade() {
     let upgrade = [("connection", "Upgrade"), ("upgrade", "h2c, WebSocket")];
-    assert_eq!(line("GET", "/v1/responses", &upgrade), "UpgradeRequired");
+    let socket = |path| match route(&Method::GET, path, &headers(&upgrade), None) {
+        Routed::Socket(route) => (route.operation, route.leases),
+        other => panic!("{other:?}"),
+    };
+    let responses = (Operation::Responses, Leases::STREAM_AND_CREATE);
+    assert_eq!(socket("/v1/responses"), responses);
+    assert_eq!(
+        socket("/v1/realtime"),
+        (Operation::Realtime, Leases::STREAM)
+    );
     assert_eq!(line("GET", "/v1/realtime?model=m", &[]), "UpgradeRequired");
 }
 

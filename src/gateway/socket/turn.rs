@@ -1,0 +1,465 @@
+//! One response on a socket: from the message that asks for it to its last event.
+//!
+//! Invariant: a turn holds its lease for as long as it lives and not longer, and its ticket is
+//! settled with the message that ends it.
+use super::{
+    dial::{Dialler, Found, FromFrame},
+    leg::{Leg, closed},
+    session::Context,
+};
+use crate::{
+    clock::{Instant, unix_millis},
+    domain::{
+        admission::{Demand, Evidence, Owner},
+        ids::CredentialId,
+        ledger::Outcome,
+        owners::Object,
+        pool::EdgeRef,
+        protocol::Protocol,
+        reason::Reason,
+    },
+    engine::{
+        admission::Lease,
+        dispatch::{self, Dispatched, Route as Way, dispatch, evidence, tell},
+        live::Stage,
+        payload::Payload,
+    },
+    gateway::{
+        call::{Call, Policy, authenticate},
+        intake::IntakeError,
+        outgoing::Outgoing,
+        owned::Ties,
+        refuse::Refused,
+        ticket::{Ended, Opening, Ticket},
+    },
+    ports::{Attempt, STARTED_AFTER},
+    protocol::{
+        operation::Operation,
+        owned,
+        peek::{BodyPeek, Peeked, model_literal},
+        route::{ModelSource, Route},
+        socket::{self, Meaning},
+        usage::Usage,
+        verdict,
+    },
+};
+use bytes::Bytes;
+use http::header;
+use http_body_util::BodyExt as _;
+use std::{sync::Arc, time::Duration};
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes, protocol::CloseFrame};
+
+/// As much of an error as is kept for the record.
+const EXCERPT_BYTES: usize = 400;
+
+/// What runs on the socket.
+pub(super) struct Turn {
+    pub(super) ticket: Ticket,
+    lease: Option<Lease>,
+    edge: EdgeRef,
+    sent_at: Instant,
+    bytes: u64,
+    is_answered: bool,
+}
+
+/// What asking for a turn came to.
+pub(super) enum Begun {
+    /// Upstream has answered its first words on a socket of its own.
+    Fresh {
+        turn: Turn,
+        leg: Box<Leg>,
+        first: Message,
+        idle: Duration,
+    },
+    /// It may go to the socket that there is.
+    Admitted {
+        turn: Turn,
+        message: Message,
+        idle: Duration,
+    },
+    /// It came to nothing, and the client is told so.
+    Told(String),
+    /// Upstream closed the socket on it.
+    Closed(Option<CloseFrame>),
+}
+
+/// What a turn asks.
+pub(super) struct Request {
+    pub(super) text: Utf8Bytes,
+    /// The credential that the socket is pinned to.
+    pub(super) pinned: Option<CredentialId>,
+    /// Whether there is a socket to it.
+    pub(super) has_leg: bool,
+}
+
+/// Brings a turn to upstream.
+pub(super) async fn begin(context: Arc<Context>, request: Request) -> Begun {
+    let policy = Policy::of(&context.door.gateway.configuration.settings());
+    let mut ticket = Ticket::new(
+        &context.door,
+        Opening {
+            protocol: Protocol::OpenAi,
+            operation: "responses.socket",
+            method: "GET",
+            path: context.parts.uri.path(),
+            is_traced: policy.is_traced,
+        },
+    );
+    let call = Call {
+        door: &context.door,
+        parts: &context.parts,
+        route: ROUTE,
+        policy,
+    };
+    match attempt(&call, &mut ticket, &request).await {
+        Ok(Sent::Fresh(leg, first, lease, edge)) => Begun::Fresh {
+            turn: Turn::new(ticket, lease, edge),
+            leg,
+            first,
+            idle: policy.idle,
+        },
+        Ok(Sent::Admitted(message, lease, edge)) => Begun::Admitted {
+            turn: Turn::new(ticket, lease, edge),
+            message,
+            idle: policy.idle,
+        },
+        Ok(Sent::Told(text)) => Begun::Told(text),
+        Ok(Sent::Closed(frame)) => Begun::Closed(frame),
+        Err(refused) => Begun::Told(for_good(refused, request.pinned).message(&mut ticket)),
+    }
+}
+
+/// A turn is what a `POST` would be.
+const ROUTE: Route<'static> = Route {
+    protocol: Protocol::OpenAi,
+    operation: Operation::Responses,
+    leases: Operation::Responses.leases(),
+    reattach: false,
+    model: ModelSource::Body,
+    owner_id: None,
+    takes_body: false,
+};
+
+/// What the credential of a pinned socket can never serve, a client can start anew elsewhere.
+fn for_good(mut refused: Refused, pinned: Option<CredentialId>) -> Refused {
+    let is_for_good = matches!(
+        refused.reason,
+        Reason::OwnerUnavailable
+            | Reason::OwnerUnknown
+            | Reason::OwnerConflict
+            | Reason::NoServiceableAccount
+            | Reason::ModelNotFound
+    );
+    refused.is_continued |= pinned.is_some() && is_for_good;
+    refused
+}
+
+enum Sent {
+    Fresh(Box<Leg>, Message, Lease, EdgeRef),
+    Admitted(Message, Lease, EdgeRef),
+    Told(String),
+    Closed(Option<CloseFrame>),
+}
+
+async fn attempt(call: &Call<'_>, ticket: &mut Ticket, request: &Request) -> Result<Sent, Refused> {
+    let key = authenticate(call.door, call.parts, Protocol::OpenAi, call.policy)?;
+    ticket.is_from(key.as_ref());
+    let peeked = peek(&request.text, call.policy.body_limit)?;
+    let model = call.model(Some(&peeked))?;
+    ticket.asks_for(model.as_ref(), request.text.len() as u64);
+    if let (Some(key), Some(model)) = (&key, &model) {
+        super::check_model(key, model)?;
+    }
+    let mut ties = call.ties(key.as_ref().map(|k| k.id), Some(&peeked)).await?;
+    if let Some(pinned) = request.pinned {
+        pin(&mut ties, pinned)?;
+    }
+    let demand = call.demand(ticket.id(), (key, model), ties);
+    let outgoing = Framed {
+        outgoing: Outgoing::prepare(call, None, call.policy.timeouts).await?,
+        text: &request.text,
+        peeked: &peeked,
+    };
+    if request.has_leg {
+        return again(call, ticket, (demand, ties), &outgoing).await;
+    }
+    first(call, ticket, (demand, ties), &outgoing).await
+}
+
+fn peek(text: &Utf8Bytes, limit: u64) -> Result<Peeked, Refused> {
+    let unreadable = |error| Refused::from(IntakeError::Unreadable(error));
+    let mut peek = BodyPeek::new(None, None, limit).map_err(unreadable)?;
+    peek.feed(text.as_bytes()).map_err(unreadable)?;
+    peek.finish().map_err(unreadable)
+}
+
+/// The socket's conversation may live on it alone.
+fn pin(ties: &mut Ties, pinned: CredentialId) -> Result<(), Refused> {
+    match ties.owner {
+        Owner::Bound(other) if other != pinned => Err(Refused::new(
+            Reason::OwnerConflict,
+            "This socket and what the request refers to are held by two different accounts.",
+        )),
+        _ => {
+            ties.owner = Owner::Bound(pinned);
+            Ok(())
+        }
+    }
+}
+
+/// A turn on the socket that there is: admission alone stands before it.
+async fn again(
+    call: &Call<'_>,
+    ticket: &Ticket,
+    (mut demand, ties): (Demand, Ties),
+    outgoing: &Framed<'_>,
+) -> Result<Sent, Refused> {
+    let admission = call.way().admission;
+    let patience = call.rules().patience;
+    ticket.live.reach(Stage::Selected);
+    let ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+    demand.until = admission.now().plus(ms);
+    let (key, model) = (demand.key.clone(), demand.model.clone());
+    let park = || ticket.live.reach(Stage::Parked);
+    let admitted = admission.admit(&Arc::new(demand), patience, park).await;
+    let lease = match admitted {
+        Ok(lease) => lease,
+        Err(denied) => {
+            let error = dispatch::Undelivered::Denied(denied);
+            return Err(call.explained(error, key.as_deref(), (model, ties)).await);
+        }
+    };
+    ticket.live.reach(Stage::Admitted);
+    ticket.live.attempt();
+    let edge = lease.edge().clone();
+    let text = outgoing.text_for(&edge);
+    Ok(Sent::Admitted(Message::Text(text), lease, edge))
+}
+
+/// The first turn on a socket of its own.
+async fn first(
+    call: &Call<'_>,
+    ticket: &mut Ticket,
+    (demand, ties): (Demand, Ties),
+    outgoing: &Framed<'_>,
+) -> Result<Sent, Refused> {
+    let (key, model) = (demand.key.clone(), demand.model.clone());
+    let policy = call.policy;
+    let dialler = Dialler::new(&*call.door.upstream, policy.body_limit, policy.idle);
+    let way = Way {
+        upstream: &dialler,
+        ..call.way()
+    };
+    let rules = dispatch::Rules {
+        is_repeatable: false,
+        ..call.rules()
+    };
+    let sent = dispatch(way, demand, rules, &ticket.live, outgoing).await;
+    let dispatched = match sent {
+        Ok(dispatched) => dispatched,
+        Err(error) => return Err(call.explained(error, key.as_deref(), (model, ties)).await),
+    };
+    let found = dialler.found();
+    let mut dispatched = call.settle_owners(ties, dispatched, ticket).await?;
+    let is_frame = dispatched
+        .answer
+        .head
+        .extensions
+        .get::<FromFrame>()
+        .is_some();
+    match (dispatched.lease.take(), found) {
+        (Some(lease), Some(Found::Socket(leg, Some(first)))) if is_frame => {
+            Ok(Sent::Fresh(leg, first, lease, dispatched.edge))
+        }
+        (Some(_), Some(Found::Closed(frame))) if is_frame => {
+            ticket.was_answered_by(&dispatched.edge, 502, None);
+            ticket.settle(Ended {
+                error: Some(closed(frame.as_ref()).into()),
+                ..Ended::with(Outcome::Broken)
+            });
+            Ok(Sent::Closed(frame))
+        }
+        _ => Ok(Sent::Told(passed_on(ticket, dispatched, is_frame).await)),
+    }
+}
+
+/// Upstream's refusal as the client gets it, and the end of the ticket.
+async fn passed_on(ticket: &mut Ticket, dispatched: Dispatched, is_frame: bool) -> String {
+    let Dispatched { answer, edge, .. } = dispatched;
+    let status = answer.head.status.as_u16();
+    // Half a refusal is as good as none: the status says the most.
+    let body = match answer.body.collect().await {
+        Ok(collected) => collected.to_bytes(),
+        Err(_) => Bytes::new(),
+    };
+    let text = if is_frame {
+        String::from_utf8_lossy(&body).into_owned()
+    } else {
+        let wait = answer.head.headers.get(header::RETRY_AFTER);
+        let wait = wait.and_then(|v| v.to_str().ok());
+        let wait = wait.or((status == 429).then_some("1"));
+        socket::refusal_message(status, wait, &body)
+    };
+    ticket.was_answered_by(&edge, status, None);
+    ticket.settle(Ended {
+        error: Some(excerpt(&edge, &text)),
+        response_bytes: text.len() as u64,
+        ..Ended::with(Outcome::Failed)
+    });
+    text
+}
+
+/// The message as each edge gets it.
+struct Framed<'a> {
+    outgoing: Outgoing<'a>,
+    text: &'a Utf8Bytes,
+    peeked: &'a Peeked,
+}
+
+impl Framed<'_> {
+    fn text_for(&self, edge: &EdgeRef) -> Utf8Bytes {
+        let renamed = || {
+            let model = self.peeked.model.as_deref()?;
+            let asked = edge.upstream_model(model);
+            let span = self.peeked.model_span.clone().filter(|_| asked != model)?;
+            let (before, after) = (self.text.get(..span.start)?, self.text.get(span.end..)?);
+            let literal = model_literal(self.peeked.kind, asked);
+            Some([before, &literal, after].concat().into())
+        };
+        renamed().unwrap_or_else(|| self.text.clone())
+    }
+}
+
+impl dispatch::Outgoing for Framed<'_> {
+    fn attempt<'e>(&'e self, edge: &'e EdgeRef) -> Attempt<'e> {
+        Attempt {
+            payload: Some(Payload::from_bytes(Bytes::from(self.text_for(edge)))),
+            ..self.outgoing.attempt(edge)
+        }
+    }
+}
+
+/// The beginning of an error as text, without the secret should upstream have echoed it.
+pub(super) fn excerpt(edge: &EdgeRef, text: &str) -> Box<str> {
+    let end = text.floor_char_boundary(EXCERPT_BYTES);
+    let part = text.get(..end).unwrap_or_default();
+    edge.credential().secret.masked_in(part).into()
+}
+
+impl Turn {
+    fn new(ticket: Ticket, lease: Lease, edge: EdgeRef) -> Self {
+        Self {
+            ticket,
+            lease: Some(lease),
+            edge,
+            sent_at: Instant::now(),
+            bytes: 0,
+            is_answered: false,
+        }
+    }
+
+    /// Whose it is.
+    pub(super) fn credential(&self) -> CredentialId {
+        self.edge.credential().id
+    }
+
+    /// The slot for starting is given back once upstream has had its time to begin.
+    pub(super) fn started(&mut self) {
+        if !self.is_answered
+            && self.sent_at.elapsed() >= STARTED_AFTER
+            && let Some(lease) = &mut self.lease
+        {
+            lease.release_create();
+        }
+    }
+
+    /// An event of its own has come and is about to reach the client.
+    pub(super) fn heard(&mut self, meaning: &Meaning, text: &str) {
+        self.bytes += text.len() as u64;
+        if !self.is_answered {
+            self.answered(meaning, text);
+        }
+        if *meaning == Meaning::Begun {
+            let made: Vec<Object> = owned::made_in_event(text.as_bytes());
+            self.ticket.learns(made, &self.edge);
+        }
+    }
+
+    fn answered(&mut self, meaning: &Meaning, text: &str) {
+        self.is_answered = true;
+        let (status, says) = match meaning {
+            Meaning::Refused(status) => {
+                let headers = socket::error_headers(text);
+                let body = text.as_bytes();
+                let said = verdict::judge(Protocol::OpenAi, *status, &headers, body, unix_millis());
+                tell(&*self.ticket.door().gateway.watch, said, &self.edge, true);
+                (*status, evidence(said))
+            }
+            _ => (200, Evidence::Success),
+        };
+        if let Some(lease) = &mut self.lease {
+            lease.answered(says);
+        }
+        self.ticket.was_answered_by(&self.edge, status, None);
+        self.ticket.live.reach(Stage::FirstByte);
+    }
+
+    /// The last event of its own has come: the slot is free, the record complete.
+    pub(super) fn ended(mut self, meaning: &Meaning, text: &str) {
+        self.heard(meaning, text);
+        self.lease = None;
+        let (outcome, status, error) = match meaning {
+            Meaning::Ended => (Outcome::Ok, None, None),
+            Meaning::Refused(status) => (Outcome::Failed, Some(*status), Some(text)),
+            _ => (Outcome::Failed, None, Some(text)),
+        };
+        self.ticket.settle(Ended {
+            status,
+            response_bytes: self.bytes,
+            tokens: socket::usage(text).unwrap_or_else(Usage::default),
+            error: error.map(|text| excerpt(&self.edge, text)),
+            ..Ended::with(outcome)
+        });
+    }
+
+    /// It is over without an end of its own. Gives what the client is told of it.
+    pub(super) fn broken(mut self, reason: Reason, detail: &str) -> String {
+        if let Some(mut lease) = self.lease.take()
+            && !self.is_answered
+        {
+            lease.answered(Evidence::Failed);
+        }
+        if !self.is_answered {
+            self.ticket
+                .was_answered_by(&self.edge, reason.status(), None);
+        }
+        self.closed(detail);
+        Refused::new(reason, lost_message(reason)).message(&mut self.ticket)
+    }
+
+    /// Its socket was closed by upstream in due form: nobody's fault that anybody knows of.
+    pub(super) fn closed(&mut self, detail: &str) {
+        self.lease = None;
+        self.ticket.settle(Ended {
+            response_bytes: self.bytes,
+            error: Some(detail.into()),
+            ..Ended::with(Outcome::Broken)
+        });
+    }
+
+    /// Nothing was sent after all; it is asked for anew and recorded then.
+    pub(super) fn withdraw(mut self) {
+        self.ticket.withdraw();
+    }
+}
+
+fn lost_message(reason: Reason) -> &'static str {
+    match reason {
+        Reason::UpstreamTimeout => {
+            "Nothing came from the provider for longer than the idle limit; the request was not repeated."
+        }
+        _ => {
+            "The connection to the provider broke before the response was complete; the request was not repeated."
+        }
+    }
+}
