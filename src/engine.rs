@@ -13,5 +13,6 @@ pub mod live;
 pub mod look;
 pub mod owners;
 pub mod payload;
+pub mod picture;
 pub mod probe;
 mod refusal;

@@ -95,14 +95,17 @@ impl PoolWatch for Keeper {
                 request,
                 key,
                 share,
-            } => tracing::info!(
-                %request, %key,
-                mine = share.mine, share = share.streams(),
-                weight = share.weight, weights = share.weights,
-                in_flight = share.in_flight, capacity = share.capacity,
-                threshold_pct = share.threshold_pct,
-                "the pool is congested and the key holds its share: the request waits"
-            ),
+            } => {
+                self.0.metrics.fair_share_denied();
+                tracing::info!(
+                    %request, %key,
+                    mine = share.mine, share = share.streams(),
+                    weight = share.weight, weights = share.weights,
+                    in_flight = share.in_flight, capacity = share.capacity,
+                    threshold_pct = share.threshold_pct,
+                    "the pool is congested and the key holds its share: the request waits"
+                );
+            }
             Note::Tripped(endpoint) => {
                 tracing::warn!(%endpoint, "too many failures in a row: the endpoint rests");
             }

@@ -1,5 +1,9 @@
 //! Who holds what at this moment: the pool's totals, how each account, credential and endpoint stands,
-//! and every request with what it waits for.
+//! every key, everyone who waits, every lease, and every request with what it waits for.
+//!
+//! Invariant: every number comes from the picture, which the dashboard shows as well.
+mod held;
+mod reset;
 mod standing;
 
 use super::{
@@ -8,103 +12,86 @@ use super::{
     routes::{Route, Schema},
     schema::{
         self, Field, NULLABLE_INTEGER,
-        Type::{Integer, List, Ref, Text, Time},
+        Type::{Flag, Integer, List, Ref},
     },
 };
-use crate::{document, engine::live::Progress};
+use crate::{clock, engine::picture::Picture};
 use axum::{Json, extract};
 use serde_json::{Value, json};
 
 #[rustfmt::skip]
 const POOL: &[Field] = &[
     Field::read("stream_capacity", NULLABLE_INTEGER, "Streams that ordinary requests may hold; null where some account is unlimited."),
-    Field::read("streams_in_flight", Integer, "Streams held."),
+    Field::read("streams_in_flight", Integer, "Streams held on accounts that take work."),
+    Field::read("stream_reserve", Integer, "Streams beyond the capacity that only those may hold who come back to a running response."),
+    Field::read("congestion_threshold_pct", Integer, "From how many percent of the capacity on it is congested; 0 means never."),
+    Field::read("congested", Flag, "Whether keys are held to their shares now."),
     Field::read("leases", Integer, "Requests that hold slots."),
     Field::read("waiters", Integer, "Requests parked for capacity."),
+    Field::read("oldest_wait_ms", NULLABLE_INTEGER, "How long the one has waited that waits longest; null if none waits."),
 ];
 
-const LIVE: &[Field] = &[
-    Field::read("id", Text, "The request."),
-    Field::read("received_at", Time, "When it arrived."),
-    Field::read(
-        "stage",
-        Text,
-        "The stage that it reached last: it waits for the one after.",
-    ),
-    Field::read("age_ms", Integer, "How long ago it arrived."),
-];
-
+#[rustfmt::skip]
 const CONCURRENCY: &[Field] = &[
     Field::read("pool", Ref("PoolTotals"), "The pool as a whole."),
     Field::read("accounts", List(&Ref("AccountStanding")), "Every account."),
-    Field::read(
-        "credentials",
-        List(&Ref("CredentialStanding")),
-        "Every credential.",
-    ),
-    Field::read(
-        "endpoints",
-        List(&Ref("EndpointStanding")),
-        "Every endpoint.",
-    ),
-    Field::read(
-        "live_requests",
-        List(&Ref("LiveRequest")),
-        "Requests in flight, oldest first.",
-    ),
+    Field::read("credentials", List(&Ref("CredentialStanding")), "Every credential."),
+    Field::read("endpoints", List(&Ref("EndpointStanding")), "Every endpoint."),
+    Field::read("keys", List(&Ref("KeyStanding")), "Every client key, and whoever else holds or waits."),
+    Field::read("waiters", List(&Ref("WaiterGroup")), "Requests that wait, by key and reason, the longest wait first."),
+    Field::read("leases", List(&Ref("Lease")), "Every lease, oldest first."),
+    Field::read("live_requests", List(&Ref("LiveRequest")), "Requests in flight, oldest first."),
 ];
 
 pub(super) fn routes() -> Vec<Route> {
-    vec![
+    let mut routes = vec![
         Route::get(
             "/concurrency",
-            "The pool's totals and every request in flight.",
+            "Who holds what and who waits for what, at this moment.",
             concurrency,
         )
         .gives("Concurrency"),
-    ]
+    ];
+    routes.extend(reset::routes());
+    routes
 }
 
 pub(super) fn schemas() -> Vec<Schema> {
     let mut schemas = vec![
         ("Concurrency".to_owned(), schema::answer(CONCURRENCY)),
         ("PoolTotals".to_owned(), schema::answer(POOL)),
-        ("LiveRequest".to_owned(), schema::answer(LIVE)),
     ];
+    schemas.extend(held::schemas());
     schemas.extend(standing::schemas());
+    schemas.extend(reset::schemas());
     schemas
 }
 
 async fn concurrency(
     extract::State(state): extract::State<State>,
 ) -> Result<Json<Value>, ApiError> {
-    let configuration = state.reload().configuration();
-    let admission = configuration.admission();
-    let standings = standing::Standings::new(configuration);
-    let (in_flight, capacity) = admission.stream_totals();
-    let (leases, waiters) = admission.counts();
-    let mut live = state.live().snapshot();
-    live.sort_unstable_by_key(|request| request.id);
+    let picture = Picture::take(state.reload().configuration(), clock::unix_millis());
+    let settings = state.reload().configuration().settings();
+    let standings = standing::Standings::new(&picture, &settings);
+    let totals = &picture.totals;
+    let live = picture.live(state.live());
     Ok(Json(json!({
         "pool": {
-            "stream_capacity": capacity,
-            "streams_in_flight": in_flight,
-            "leases": leases,
-            "waiters": waiters,
+            "stream_capacity": totals.capacity,
+            "streams_in_flight": totals.in_flight,
+            "stream_reserve": totals.reserve,
+            "congestion_threshold_pct": totals.threshold_pct,
+            "congested": totals.is_congested,
+            "leases": totals.leases,
+            "waiters": totals.waiters,
+            "oldest_wait_ms": totals.oldest_wait_ms,
         },
         "accounts": standings.accounts(),
         "credentials": standings.credentials(),
         "endpoints": standings.endpoints(),
-        "live_requests": live.iter().map(|request| show(request)).collect::<Vec<_>>(),
+        "keys": held::keys(&picture),
+        "waiters": held::waiters(&picture),
+        "leases": held::leases(&picture, &live),
+        "live_requests": held::requests(&live),
     })))
-}
-
-fn show(request: &Progress) -> Value {
-    let age = request.received_at.elapsed().as_millis();
-    json!({
-        "id": request.id.to_string(),
-        "received_at": document::format_millis(request.received_unix_ms),
-        "stage": request.stage().name(),
-        "age_ms": u64::try_from(age).unwrap_or(u64::MAX),
-    })
 }

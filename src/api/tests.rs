@@ -1,6 +1,7 @@
 //! The admin API driven through its router, on a database of its own. Every answer is held against
 //! the schema that the table declares for it.
 mod calls;
+mod concurrency;
 mod nouns;
 mod pool;
 mod schemas;

@@ -20,6 +20,7 @@ pub mod demand;
 mod evidence;
 mod explain;
 mod fair_share;
+mod heal;
 mod lanes;
 mod layout;
 mod order;
@@ -38,6 +39,7 @@ pub use self::{
     evidence::{Evidence, Note},
     explain::{Explained, Foreseen, Holding, Standing},
     fair_share::{LEAST, Share},
+    heal::{Healed, NoLease},
     layout::{Layout, Numbers, Subject},
     picture::{HeldLease, Waiting},
     selection::Why,

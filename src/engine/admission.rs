@@ -5,6 +5,7 @@
 //! waiter that nobody awaits any more withdraws itself.
 mod held;
 mod lock;
+mod operator;
 mod pace;
 
 pub use self::held::Lease;

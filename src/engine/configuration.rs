@@ -70,6 +70,11 @@ impl Configuration {
         self.0.pool.load()
     }
 
+    /// What admission takes from the settings in force.
+    pub fn limits(&self) -> Limits {
+        limits(&self.settings())
+    }
+
     /// What the environment says of the settings.
     pub fn environment(&self) -> &Layer {
         &self.0.environment

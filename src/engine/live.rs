@@ -81,6 +81,8 @@ pub struct Progress {
     pub received_unix_ms: i64,
     /// Microseconds since then, plus one; 0 means "not reached".
     marks: [AtomicU64; Stage::ALL.len()],
+    /// The same for the last byte that came from upstream.
+    last_byte: AtomicU64,
     attempts: AtomicU32,
     key: OnceLock<KeyId>,
     is_traced: bool,
@@ -99,14 +101,32 @@ impl Progress {
 
     /// Notes that `stage` is reached now. A stage met again (on a second attempt) counts anew.
     pub fn reach(&self, stage: Stage) {
-        let micros = self.received_at.elapsed().as_micros();
-        let mark = u64::try_from(micros).map_or(u64::MAX, |us| us.saturating_add(1));
+        let (micros, mark) = self.mark();
         self.marks[stage as usize].store(mark, Ordering::Relaxed);
         if self.is_traced {
             let request = self.id.tail();
             let ms = micros / 1000;
             tracing::info!(target: "fairlane::stage", request, stage = stage.name(), ms);
         }
+    }
+
+    fn mark(&self) -> (u128, u64) {
+        let micros = self.received_at.elapsed().as_micros();
+        let mark = u64::try_from(micros).map_or(u64::MAX, |us| us.saturating_add(1));
+        (micros, mark)
+    }
+
+    /// Notes that bytes have come from upstream now.
+    pub fn moved(&self) {
+        self.last_byte.store(self.mark().1, Ordering::Relaxed);
+    }
+
+    /// Microseconds between the request's arrival and the last sign that it moves on: a stage, or
+    /// bytes from upstream.
+    pub fn last_progress_micros(&self) -> u64 {
+        let byte = self.last_byte.load(Ordering::Relaxed).saturating_sub(1);
+        let stage = self.micros(self.stage()).unwrap_or(0);
+        byte.max(stage)
     }
 
     /// Notes that it is sent upstream now, for the first time or again.
@@ -201,6 +221,7 @@ impl Desk {
             received_at: Instant::now(),
             received_unix_ms: unix_millis(),
             marks: Default::default(),
+            last_byte: AtomicU64::new(0),
             attempts: AtomicU32::new(0),
             key: OnceLock::new(),
             is_traced,
@@ -320,6 +341,20 @@ mod tests {
         assert_eq!(registry.snapshot()[0].stage(), Stage::Parked);
         assert_eq!(live.micros(Stage::Parked), Some(3000));
         assert_eq!(live.micros(Stage::Admitted), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_are_progress_as_stages_are() {
+        let live = Registry::default()
+            .desk()
+            .enter(RequestId::from_u128(1), false);
+        tokio::time::advance(Duration::from_millis(2)).await;
+        live.reach(Stage::FirstByte);
+        assert_eq!(live.last_progress_micros(), 2000);
+        tokio::time::advance(Duration::from_millis(3)).await;
+        live.moved();
+        assert_eq!(live.last_progress_micros(), 5000);
+        assert_eq!(live.stage(), Stage::FirstByte);
     }
 
     #[tokio::test]

@@ -288,6 +288,7 @@ impl Relay {
             self.ticket.live.reach(Stage::FirstByte);
         }
         self.bytes += data.len() as u64;
+        self.ticket.live.moved();
         if let Some(watch) = &mut self.watch {
             watch.feed(data);
             if let Watch::Answer(watcher) = watch {

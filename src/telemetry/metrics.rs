@@ -5,7 +5,7 @@
 use crate::domain::{
     breaker::Breaker,
     dispatch::{Cause, Moved, Provenance, meaning::Meaning},
-    ids::EndpointId,
+    ids::{AccountId, EndpointId},
     protocol::Protocol,
     reason::Reason,
 };
@@ -53,6 +53,12 @@ struct AtEndpoint {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfAccount {
+    account: String,
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Direction {
     direction: &'static str,
 }
@@ -85,6 +91,9 @@ struct Handles {
     first_byte_seconds: Histogram,
     wait_seconds: Histogram,
     cap_rejections: Family<Kind, Counter>,
+    fair_share_rejections: Counter,
+    account_leases: Family<OfAccount, Gauge>,
+    heals: Family<Kind, Counter>,
     failures: Family<Proven, Counter>,
     failovers: Family<Caused, Counter>,
     cooldowns: Counter,
@@ -130,6 +139,14 @@ impl Default for Metrics {
             first_byte_seconds: put(r, "upstream_first_byte_seconds", FIRST_BYTE, long()),
             wait_seconds: put(r, "wait_seconds", "Time parked for capacity", long()),
             cap_rejections: put(r, "account_cap_rejections", CAPPED, Family::default()),
+            fair_share_rejections: put(
+                r,
+                "api_key_fair_share_rejections",
+                SHARED,
+                Counter::default(),
+            ),
+            account_leases: put(r, "account_leases", HELD, Family::default()),
+            heals: put(r, "watchdog_heals", HEALED, Family::default()),
             failures: put(r, "egress_failures", UNANSWERED, Family::default()),
             failovers: put(r, "failovers", MOVED, Family::default()),
             cooldowns: put(r, "cooldowns", COOLED, Counter::default()),
@@ -151,6 +168,9 @@ impl Default for Metrics {
 
 const FIRST_BYTE: &str = "From arrival to the first byte of the answer";
 const CAPPED: &str = "Requests refused because every candidate was at a cap";
+const SHARED: &str = "Requests that a client key's share of a congested pool held back";
+const HELD: &str = "Slots held on each account";
+const HEALED: &str = "What was found to be wrong and put right";
 const UNANSWERED: &str = "Attempts that got no answer";
 const MOVED: &str = "Requests that went on to another account";
 const COOLED: &str = "Limits met that began or prolonged a cooldown";
@@ -203,6 +223,31 @@ impl Metrics {
             _ => return,
         };
         self.0.cap_rejections.get_or_create(&Kind { kind }).inc();
+    }
+
+    /// A request was held back because its key holds its share of a congested pool; once each.
+    pub fn fair_share_denied(&self) {
+        self.0.fair_share_rejections.inc();
+    }
+
+    /// So many slots had been counted wrongly and are counted rightly now.
+    pub fn healed(&self, slots: u64) {
+        let kind = "count";
+        self.0.heals.get_or_create(&Kind { kind }).inc_by(slots);
+    }
+
+    /// What is held on each account now: streams, creates, jobs.
+    pub fn account_leases(&self, held: impl IntoIterator<Item = (AccountId, [u64; 3])>) {
+        // Accounts that are gone are shown no more.
+        self.0.account_leases.clear();
+        for (account, slots) in held {
+            for (kind, slots) in ["stream", "create", "job"].into_iter().zip(slots) {
+                let account = account.to_string();
+                let label = OfAccount { account, kind };
+                let slots = i64::try_from(slots).unwrap_or(i64::MAX);
+                self.0.account_leases.get_or_create(&label).set(slots);
+            }
+        }
     }
 
     /// An attempt got no answer.
@@ -300,6 +345,9 @@ mod tests {
         let metrics = Metrics::default();
         metrics.answered(Protocol::OpenAi, 200, Duration::from_millis(3));
         metrics.refused(Reason::AccountStreamCap);
+        metrics.fair_share_denied();
+        metrics.healed(2);
+        metrics.account_leases([(AccountId::from_u128(1), [3, 1, 0])]);
         metrics.attempt_failed(Provenance::NotDispatched);
         metrics.moved(Moved::Failure(Cause::Connection));
         metrics.tokens(3, 0);

@@ -2,21 +2,24 @@
 use super::super::{
     routes::Schema,
     schema::{
-        self, Field, NULLABLE_INTEGER,
+        self, Field, NULLABLE_INTEGER, NULLABLE_TEXT, STATE,
         Type::{self, Flag, Integer, List, Nullable, Ref, Text, Time, Words},
     },
 };
 use crate::{
-    clock, document,
+    document,
     domain::{
         admission::{Standing, Subject},
         breaker::Breaker,
         cooldown::{Cooldown, Stage},
         moment::Moment,
-        pool::{Account, Credential, Endpoint, Pool},
+        pool::{Account, Credential, Endpoint},
         settings::{Name, Settings},
     },
-    engine::{configuration::Configuration, look::Look},
+    engine::{
+        look::Look,
+        picture::{OnAccount, Picture, Used},
+    },
 };
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -30,9 +33,22 @@ const ACCOUNT: &[Field] = &[
     Field::read("name", Text, "Its name."),
     Field::read("stream_limit", Integer, "Streams that it may carry, the reserve included; 0 is unlimited. By credential where its quota_scope is credential."),
     Field::read("create_limit", Integer, "Requests that it may be starting; 0 is unlimited. Likewise."),
+    Field::read("job_limit", Integer, "Jobs that it may run; 0 is unlimited. Likewise."),
+    Field::read("quota_scope", Words(&["account", "credential"]), "Whether the limits apply to it as a whole or to each of its credentials."),
+    Field::read("state", STATE, "Whether it takes work."),
+    Field::read("stream_capacity", NULLABLE_INTEGER, "Streams that ordinary requests may hold on it, all its credentials together; null is unlimited."),
+    Field::read("stream_reserve", Integer, "Streams beyond that for those who come back to a running response."),
     Field::read("streams", Integer, "Streams in flight on it."),
     Field::read("creates", Integer, "Requests being started on it."),
+    Field::read("jobs", Integer, "Jobs that run on it."),
+    Field::read("streams_by_key", List(&Ref("StreamsOfKey")), "Who holds its streams, most first."),
     Field::read("cooldown", Ref("Cooldown"), "Its cooldown."),
+];
+
+#[rustfmt::skip]
+const OF_KEY: &[Field] = &[
+    Field::read("key", NULLABLE_TEXT, "The client key; null stands for requests without one."),
+    Field::read("streams", Integer, "Streams that it holds there."),
 ];
 
 #[rustfmt::skip]
@@ -41,8 +57,11 @@ const CREDENTIAL: &[Field] = &[
     Field::read("name", Text, "Its name."),
     Field::read("stream_limit", NULLABLE_INTEGER, "Its own cap of streams; null if it has none."),
     Field::read("create_limit", NULLABLE_INTEGER, "Its own cap of requests being started; null if it has none."),
+    Field::read("job_limit", NULLABLE_INTEGER, "Its own cap of jobs; null if it has none."),
+    Field::read("state", STATE, "Whether it takes work."),
     Field::read("streams", Integer, "Streams in flight with it."),
     Field::read("creates", Integer, "Requests being started with it."),
+    Field::read("jobs", Integer, "Jobs that run with it."),
     Field::read("cooldown", Ref("Cooldown"), "Its cooldown."),
 ];
 
@@ -81,8 +100,9 @@ const BREAKER: &[Field] = &[
 
 pub(super) fn schemas() -> Vec<Schema> {
     let named = |(name, fields): (&str, &[Field])| (name.to_owned(), schema::answer(fields));
-    let all: [(&str, &[Field]); 6] = [
+    let all: [(&str, &[Field]); 7] = [
         ("AccountStanding", ACCOUNT),
+        ("StreamsOfKey", OF_KEY),
         ("CredentialStanding", CREDENTIAL),
         ("EndpointStanding", ENDPOINT),
         ("Cooldown", COOLDOWN),
@@ -92,67 +112,83 @@ pub(super) fn schemas() -> Vec<Schema> {
     all.map(named).into()
 }
 
-/// The pool and how everything in it stands, at one moment.
-pub(super) struct Standings {
-    pool: Arc<Pool>,
-    settings: Arc<Settings>,
-    look: Look,
+/// How everything in the pool stands, at the moment of a picture.
+pub(super) struct Standings<'a> {
+    picture: &'a Picture,
+    settings: &'a Settings,
 }
 
-impl Standings {
-    pub(super) fn new(configuration: &Configuration) -> Self {
-        Self {
-            pool: Arc::clone(&configuration.pool()),
-            settings: Arc::clone(&configuration.settings()),
-            look: Look::new(configuration.admission(), clock::unix_millis()),
-        }
+impl<'a> Standings<'a> {
+    pub(super) const fn new(picture: &'a Picture, settings: &'a Settings) -> Self {
+        Self { picture, settings }
     }
 
     pub(super) fn accounts(&self) -> Vec<Value> {
-        let shown = |account: &Account| self.account(account);
-        self.pool.accounts().iter().map(shown).collect()
+        let all = self.picture.pool.accounts().iter();
+        let all = all.zip(&self.picture.accounts);
+        all.map(|(account, on)| self.account(account, on)).collect()
     }
 
     pub(super) fn credentials(&self) -> Vec<Value> {
-        let shown = |credential: &Credential| self.credential(credential);
-        self.pool.credentials().iter().map(shown).collect()
+        let all = self.picture.pool.credentials().iter();
+        let all = all.zip(&self.picture.credentials);
+        all.map(|(credential, used)| self.credential(credential, *used))
+            .collect()
     }
 
     pub(super) fn endpoints(&self) -> Vec<Value> {
         let shown = |endpoint: &Endpoint| self.endpoint(endpoint);
-        self.pool.endpoints().iter().map(shown).collect()
+        self.picture.pool.endpoints().iter().map(shown).collect()
     }
 
-    fn account(&self, account: &Account) -> Value {
-        let standing = self.look.standing(Subject::Account(account.id));
+    fn account(&self, account: &Account, on: &OnAccount) -> Value {
+        let standing = self.look().standing(Subject::Account(account.id));
         let limit = |own: Option<u32>, name| own.map_or(self.settings.integer(name), u64::from);
+        let by_key = on.by_key.iter();
+        let by_key = by_key.map(
+            |(key, streams)| json!({ "key": key.map(|id| id.to_string()), "streams": streams }),
+        );
         json!({
             "id": account.id.to_string(),
             "name": &*account.name,
             "stream_limit": limit(account.stream_limit, Name::AccountStreamLimit),
             "create_limit": limit(account.create_limit, Name::AccountCreateLimit),
-            "streams": standing.streams,
-            "creates": standing.creates,
+            "job_limit": limit(account.job_limit, Name::AccountJobLimit),
+            "quota_scope": account.quota_scope.name(),
+            "state": account.state.name(),
+            "stream_capacity": on.caps.ordinary(),
+            "stream_reserve": on.caps.reserve,
+            "streams": on.used.streams,
+            "creates": on.used.creates,
+            "jobs": on.used.jobs,
+            "streams_by_key": by_key.collect::<Vec<_>>(),
             "cooldown": self.cooldown(&standing),
         })
     }
 
-    fn credential(&self, credential: &Credential) -> Value {
-        let standing = self.look.standing(Subject::Credential(credential.id));
+    fn credential(&self, credential: &Credential, used: Used) -> Value {
+        let standing = self.look().standing(Subject::Credential(credential.id));
         let own = |limit: Option<u32>| limit.filter(|limit| *limit > 0);
         json!({
             "id": credential.id.to_string(),
             "name": &*credential.name,
             "stream_limit": own(credential.stream_limit),
             "create_limit": own(credential.create_limit),
-            "streams": standing.streams,
-            "creates": standing.creates,
+            "job_limit": own(credential.job_limit),
+            "state": credential.state.name(),
+            "streams": used.streams,
+            "creates": used.creates,
+            "jobs": used.jobs,
             "cooldown": self.cooldown(&standing),
         })
     }
 
+    const fn look(&self) -> &Look {
+        &self.picture.look
+    }
+
     fn endpoint(&self, endpoint: &Endpoint) -> Value {
-        let breaker = self.look.breaker(endpoint.id);
+        let breaker = self.look().breaker(endpoint.id);
         let (state, failures) = match breaker {
             Breaker::Passing { failures } => ("passing", failures),
             Breaker::Resting { .. } => ("resting", 0),
@@ -162,7 +198,7 @@ impl Standings {
         json!({
             "id": endpoint.id.to_string(),
             "name": &*endpoint.name,
-            "in_flight": self.look.at_endpoint(endpoint.id),
+            "in_flight": self.look().at_endpoint(endpoint.id),
             "breaker": {
                 "state": state,
                 "failures": failures,
@@ -203,6 +239,6 @@ impl Standings {
     }
 
     fn time(&self, at: Option<Moment>) -> Option<String> {
-        at.map(|at| document::format_millis(self.look.unix_ms(at)))
+        at.map(|at| document::format_millis(self.look().unix_ms(at)))
     }
 }
