@@ -14,12 +14,12 @@ use crate::{
 };
 use std::{future::Future, time::Duration};
 
-const CONGESTED: (Name, u64) = (Name::FairShareCongestionThresholdPct, 50);
-
 /// One account of two ordinary slots, and a key.
 async fn pool() -> Bench {
-    let (name, value) = CONGESTED;
-    let bench = empty(Layer::from_iter([(name, Setting::Integer(value))])).await;
+    let mut environment = Layer::default();
+    let threshold = Some(Setting::Integer(50));
+    environment.put(Name::FairShareCongestionThresholdPct, threshold);
+    let bench = empty(environment).await;
     let document = json!({
         "endpoints": [{"name": "e", "preset": "openai"}],
         "accounts": [{"name": "team", "stream_limit": 3}],
