@@ -151,12 +151,30 @@
     seen();
   });
   // A live part that failed must not be replaced by the error's text; what was unfolded stays so.
+  // Rows keep their place while somebody points at one of them or has the focus in one: what is new
+  // comes at the end, and the order of the server with the next part after that.
+  const keepPlaces = (html) => {
+    const held = Array.from(document.querySelectorAll("[data-keeps-place]")).filter((list) => list.matches(":hover, :focus-within"));
+    if (held.length === 0) return html;
+    const draft = document.createElement("template");
+    draft.innerHTML = html;
+    for (const list of held) {
+      const fresh = draft.content.getElementById(list.id);
+      if (!fresh) continue;
+      const name = (row) => row.querySelector("[id]")?.id;
+      const places = new Map(Array.from(list.children, (row, place) => [name(row), place]));
+      const place = (row) => places.get(name(row)) ?? places.size;
+      fresh.append(...Array.from(fresh.children).sort((a, b) => place(a) - place(b)));
+    }
+    return draft.innerHTML;
+  };
   let unfolded = [];
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (!isLive(event)) return;
     // The words on being signed out go elsewhere, to the top of the page.
     const status = event.detail.xhr.status;
     if (status >= 400 && status !== 401) event.detail.shouldSwap = false;
+    if (status === 200) event.detail.serverResponse = keepPlaces(event.detail.serverResponse);
     unfolded = Array.from(document.querySelectorAll("[data-tick] details[open][id]"), (d) => d.id);
   });
   // What needs attention is read out when its words change, and only then.

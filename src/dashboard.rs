@@ -10,6 +10,7 @@
 mod assets;
 mod attention;
 mod chart;
+mod concurrency;
 mod error;
 mod form;
 mod fullness;
@@ -58,6 +59,7 @@ struct Shared {
     i18n: i18n::I18n,
     fullness: fullness::Fullness,
     pending: pool::Pending,
+    ticks: concurrency::Ticks,
 }
 
 /// What the dashboard shows and changes.
@@ -94,6 +96,7 @@ impl State {
             i18n,
             fullness,
             pending,
+            ticks: concurrency::Ticks::default(),
         })))
     }
 
@@ -129,6 +132,10 @@ impl State {
         &self.0.pending
     }
 
+    fn ticks(&self) -> &concurrency::Ticks {
+        &self.0.ticks
+    }
+
     fn i18n(&self) -> &i18n::I18n {
         &self.0.i18n
     }
@@ -156,6 +163,7 @@ fn pages() -> Router<State> {
         .route("/logout", post(login::log_out))
         .route("/preferences", post(preferences::change))
         .route("/assets/{version}/{file}", get(assets::serve))
+        .merge(concurrency::pages())
         .merge(requests::pages())
         .route("/settings", get(settings::show).post(settings::save))
         .route("/settings/clear", post(settings::clear))

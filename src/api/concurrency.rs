@@ -74,7 +74,7 @@ async fn concurrency(
     let settings = state.reload().configuration().settings();
     let standings = standing::Standings::new(&picture, &settings);
     let totals = &picture.totals;
-    let live = picture.live(state.live());
+    let live = picture.live(state.live().snapshot());
     Ok(Json(json!({
         "pool": {
             "stream_capacity": totals.capacity,

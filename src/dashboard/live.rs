@@ -8,6 +8,7 @@ use askama::Template;
 use axum::response::{Html, IntoResponse as _, Response};
 use axum_htmx::{HxReswap, HxRetarget, SwapOption};
 use http::{HeaderMap, HeaderName, StatusCode};
+use std::sync::OnceLock;
 
 /// What the page shows now.
 const SHOWN: HeaderName = HeaderName::from_static("x-shown-version");
@@ -41,21 +42,36 @@ pub(super) fn signed_out(shell: &Shell, login: String) -> Response {
 
 /// Answers with the fragment, unless the page shows it already.
 pub(super) fn answer(fragment: &impl Template, headers: &HeaderMap) -> Response {
-    let body = match fragment.render() {
+    answer_drawn(fragment.render().as_ref(), headers)
+}
+
+/// The same with one that others are shown as well.
+pub(super) fn answer_shared(
+    drawing: &OnceLock<Result<String, askama::Error>>,
+    headers: &HeaderMap,
+) -> Response {
+    match drawing.get() {
+        Some(drawn) => answer_drawn(drawn.as_ref(), headers),
+        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+fn answer_drawn(drawn: Result<&String, &askama::Error>, headers: &HeaderMap) -> Response {
+    let body = match drawn {
         Ok(body) => body,
         Err(error) => {
             tracing::error!(%error, "a template failed");
             return StatusCode::INTERNAL_SERVER_ERROR.into_response();
         }
     };
-    let version = version(&body);
+    let version = version(body);
     let is_shown = headers
         .get(SHOWN)
         .is_some_and(|shown| shown.as_bytes() == version.as_bytes());
     if is_shown {
         return StatusCode::NO_CONTENT.into_response();
     }
-    ([(VERSION, version)], Html(body)).into_response()
+    ([(VERSION, version)], Html(body.clone())).into_response()
 }
 
 /// Names a text; half of its hash is enough.

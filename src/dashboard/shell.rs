@@ -77,6 +77,7 @@ const fn entry(
 /// Requests, Usage; Playground, Settings, System, with a line above the first of each group.
 const NAVIGATION: &[Entry] = &[
     entry("/", "overview", "nav-overview", false),
+    entry("/concurrency", "concurrency", "nav-concurrency", false),
     entry("/pool", "pool", "nav-pool", true),
     entry("/keys", "keys", "nav-keys", false),
     entry("/requests", "requests", "nav-requests", true),

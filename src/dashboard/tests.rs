@@ -9,6 +9,8 @@ mod settings;
 mod standing;
 mod walk;
 
+pub(super) use self::pages::shell;
+
 use super::*;
 use crate::{
     domain::{pool::BaseUrl, settings::Layer},

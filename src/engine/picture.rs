@@ -13,11 +13,7 @@ pub use self::{
     waits::{Frees, Waits},
 };
 
-use super::{
-    configuration::Configuration,
-    live::{Progress, Registry},
-    look::Look,
-};
+use super::{configuration::Configuration, live::Progress, look::Look};
 use crate::domain::{
     admission::{HeldLease, Kinds, Limits, Share, Waiting},
     ids::{AccountId, CredentialId, KeyId, RequestId},
@@ -189,11 +185,10 @@ impl Picture {
         }
     }
 
-    /// Requests in flight, oldest first, each with the lease that it holds.
-    pub fn live(&self, registry: &Registry) -> Vec<(Arc<Progress>, Option<&HeldLease>)> {
+    /// These requests in flight, oldest first, each with the lease that it holds.
+    pub fn live(&self, mut live: Vec<Arc<Progress>>) -> Vec<(Arc<Progress>, Option<&HeldLease>)> {
         let held = self.leases.iter().map(|lease| (lease.holder, lease));
         let held: HashMap<RequestId, &HeldLease> = held.collect();
-        let mut live = registry.snapshot();
         live.sort_unstable_by_key(|request| (Reverse(request.received_at.elapsed()), request.id));
         let joined = live.into_iter();
         joined

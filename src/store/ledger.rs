@@ -13,7 +13,7 @@ use crate::domain::{
     reason::Reason,
 };
 use rusqlite::{CachedStatement, Connection, Row, ToSql, params};
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 /// Rows per page at most.
 pub const PAGE: u32 = 500;
@@ -232,6 +232,24 @@ pub fn use_of_key(conn: &Connection, key: KeyId, since_ms: i64) -> Result<KeyUse
     })?)
 }
 
+/// How many requests of each key that began at or after `since_ms` fairlane itself has refused.
+pub fn refused_since(
+    conn: &Connection,
+    since_ms: i64,
+) -> Result<HashMap<Option<KeyId>, u64>, StoreError> {
+    let mut statement = conn.prepare_cached(
+        "SELECT key_id, count(*) FROM requests
+         WHERE id >= ?1 AND started_at >= ?2 AND outcome = ?3 GROUP BY key_id",
+    )?;
+    let refused = Outcome::Refused.name();
+    let rows = statement.query_map(params![first_id(since_ms), since_ms, refused], |row| {
+        let key = row.get::<_, Option<Bits>>(0)?;
+        let count = u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0);
+        Ok((key.map(|bits| KeyId::from_u128(bits.0)), count))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 /// How long the requests that began in one minute took to their first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstBytes {
@@ -353,6 +371,14 @@ impl Store {
     /// How many requests of that key began at or after `since_ms` and have ended.
     pub async fn use_of_key(&self, key: KeyId, since_ms: i64) -> Result<KeyUse, StoreError> {
         self.read(move |conn| use_of_key(conn, key, since_ms)).await
+    }
+
+    /// How many requests of each key that began at or after `since_ms` fairlane itself has refused.
+    pub async fn refused_since(
+        &self,
+        since_ms: i64,
+    ) -> Result<HashMap<Option<KeyId>, u64>, StoreError> {
+        self.read(move |conn| refused_since(conn, since_ms)).await
     }
 
     /// Removes the rows of requests that began before `before_ms`, a few at a time, so that no

@@ -1,13 +1,13 @@
 //! Every page with samples, in every language.
 use super::super::{
-    error,
+    concurrency, error,
     i18n::{I18n, LANGUAGES},
     keys, login, overview, pool, requests, settings, setup,
     shell::{Shell, Theme},
     time::Zone,
 };
 
-fn shell(tag: &str) -> Shell {
+pub(in crate::dashboard) fn shell(tag: &str) -> Shell {
     Shell {
         locale: I18n::load().unwrap().locale(Some(tag), None),
         theme: Theme::System,
@@ -22,6 +22,7 @@ fn all(shell: &Shell) -> Vec<(&'static str, String)> {
     pages.extend(login::samples(shell));
     pages.extend(setup::samples(shell));
     pages.extend(overview::samples(shell));
+    pages.extend(concurrency::samples(shell));
     pages.extend(requests::samples(shell));
     pages.extend(settings::samples(shell));
     pages.extend(pool::samples(shell));
@@ -54,7 +55,10 @@ fn no_page_has_inline_script_or_style_or_an_address_elsewhere() {
         }
         for attribute in ["src=\"", "href=\""] {
             for address in page.split(attribute).skip(1) {
-                assert!(address.starts_with(['/', '#']), "{name}: {address:.60}");
+                assert!(
+                    address.starts_with(['/', '#', '?']),
+                    "{name}: {address:.60}"
+                );
             }
         }
     }

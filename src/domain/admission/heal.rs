@@ -42,14 +42,6 @@ impl FromStr for LeaseId {
     }
 }
 
-impl LeaseId {
-    /// The lease of that number.
-    #[cfg(test)]
-    pub(crate) const fn of(number: u64) -> Self {
-        Self(number)
-    }
-}
-
 impl Admission {
     /// Counts everything anew from the leases, and lets in whoever can be.
     pub fn recount(&mut self, now: Moment, effects: &mut Effects) -> Healed {

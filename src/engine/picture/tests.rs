@@ -12,6 +12,7 @@ use crate::domain::{
     protocol::Protocol,
     reason::Reason,
 };
+use crate::engine::live::Registry;
 
 const NOW: Moment = Moment::from_millis(100_000);
 
@@ -246,7 +247,7 @@ fn a_live_request_is_shown_with_the_lease_that_it_holds() {
     let desk = registry.desk();
     let holds = desk.enter(RequestId::from_u128(1), false);
     let other = desk.enter(RequestId::from_u128(2), false);
-    let live = picture.live(&registry);
+    let live = picture.live(registry.snapshot());
     let lease = |id| live.iter().find(|(request, _)| request.id == id).unwrap().1;
     assert_eq!(lease(holds.id).unwrap().lease, picture.leases[0].lease);
     assert!(lease(other.id).is_none());
