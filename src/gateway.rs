@@ -2,7 +2,7 @@
 //! and relays the answer byte for byte.
 //!
 //! A request passes [`call`] (the order of the steps), [`intake`] (its body), [`owned`] (what it is
-//! tied to), [`outgoing`] (what is sent upstream), [`relay`] (the answer); [`ticket`] goes along and
+//! tied to), [`outgoing`] (what is sent upstream), [`relay`] (the answer); one that waits for long may be answered ahead ([`waiting`]); [`ticket`] goes along and
 //! tells ledger, metrics and log how it ended, whichever way that was. [`refuse`] speaks for fairlane
 //! itself.
 //!
@@ -24,6 +24,7 @@ mod reply;
 pub mod server;
 mod socket;
 mod ticket;
+mod waiting;
 
 pub use self::reply::Reply;
 
@@ -127,7 +128,15 @@ impl Door {
         if let Some(preflight) = cors::preflight(&self.gateway, &parts) {
             return preflight;
         }
-        let mut response = call::answer(&self, &parts, body).await;
+        let after = waiting::commits_after(&self.gateway.configuration.settings());
+        if let Some(after) = after {
+            let parts = Arc::new(parts);
+            // Boxed, so that connections of everybody else need no room for it.
+            let mut response = Box::pin(waiting::answer(&self, &parts, body, after)).await;
+            cors::allow(&self.gateway, &parts.headers, response.headers_mut());
+            return response;
+        }
+        let mut response = call::answer(&self, &parts, body, None).await;
         cors::allow(&self.gateway, &parts.headers, response.headers_mut());
         response
     }

@@ -8,10 +8,11 @@
 //! [`peek`] reads the few fields that choose an edge, [`headers`] takes off what must not travel,
 //! [`owned`] tells which objects on upstream a request names and its answer makes, [`verdict`] tells
 //! what the answer means, [`watch`] follows it, [`errors`] and [`models`] are answers of fairlane's
-//! own.
+//! own, [`keepalive`] is what it says meanwhile.
 pub mod auth;
 pub mod errors;
 pub mod headers;
+pub mod keepalive;
 pub mod models;
 pub mod operation;
 pub mod owned;

@@ -353,10 +353,17 @@ impl Admission {
         sets.refresh_all(view);
     }
 
-    /// Gives a lease, or a part of it, back. A lease that is not held any more is left alone.
-    pub fn release(&mut self, now: Moment, lease: LeaseId, part: Part, effects: &mut Effects) {
+    /// Gives a lease, or a part of it, back, and tells which slots that has freed. A lease that is
+    /// not held any more is left alone.
+    pub fn release(
+        &mut self,
+        now: Moment,
+        lease: LeaseId,
+        part: Part,
+        effects: &mut Effects,
+    ) -> Kinds {
         let Some(row) = self.leases.get_mut(&lease) else {
-            return;
+            return Kinds::NONE;
         };
         let freed = match part {
             Part::Create => Kinds {
@@ -380,6 +387,7 @@ impl Admission {
             self.follow(&gates);
             self.pass(now, &pass::Scope::Lease(&gates), effects);
         }
+        freed
     }
 
     fn give_back(&mut self, gates: &Gates, (key, weight): (Option<KeyId>, u32), freed: Kinds) {

@@ -89,6 +89,7 @@ pub struct Plan {
     attempts: u32,
     mobility: Mobility,
     first_failure: Option<Reason>,
+    is_committed: bool,
 }
 
 impl Plan {
@@ -99,7 +100,13 @@ impl Plan {
             attempts: 0,
             mobility,
             first_failure: None,
+            is_committed: false,
         }
+    }
+
+    /// Something was sent to the client: whatever is tried from here on stands as it ends.
+    pub const fn commit(&mut self) {
+        self.is_committed = true;
     }
 
     /// An attempt begins.
@@ -128,7 +135,8 @@ impl Plan {
         let first = *self.first_failure.get_or_insert(reason);
         let may_repeat = provenance == Provenance::NotDispatched
             || (self.mobility.is_repeatable && cause == Cause::Connection);
-        if may_repeat && self.mobility.tie == Tie::None && self.attempts < self.max_attempts {
+        let may_move = !self.is_committed && self.attempts < self.max_attempts;
+        if may_repeat && self.mobility.tie == Tie::None && may_move {
             tried.extend(edge.accounts.iter().copied().map(Tried::Account));
             Next::Move
         } else if may_repeat {
@@ -157,7 +165,8 @@ impl Plan {
             is_evidence,
             ..
         } = self.mobility;
-        if self.attempts >= self.max_attempts || !meaning.is_movable(retries_5xx) {
+        let may_move = !self.is_committed && self.attempts < self.max_attempts;
+        if !may_move || !meaning.is_movable(retries_5xx) {
             return false;
         }
         match meaning {
@@ -237,6 +246,27 @@ mod tests {
         check(FREE, &[LOST], ambiguous);
         check(FREE, &[SILENT], Next::GiveUp(Reason::UpstreamTimeout));
         check(FREE, &[UNSENT, LOST], ambiguous);
+    }
+
+    #[test]
+    fn nothing_moves_once_the_client_was_sent_something() {
+        let reading = Mobility {
+            is_repeatable: true,
+            ..FREE
+        };
+        let mut plan = Plan::new(3, reading);
+        plan.begin();
+        assert!(plan.may_move_after(LIMITED, PLACE, &mut Vec::new()));
+        plan.commit();
+        plan.begin();
+        let mut tried = Vec::new();
+        for (provenance, cause) in [UNSENT, LOST] {
+            let next = plan.after_failure(provenance, cause, PLACE, &mut tried);
+            assert_eq!(next, Next::GiveUp(Reason::UpstreamUnreachable));
+        }
+        assert!(!plan.may_move_after(LIMITED, PLACE, &mut tried));
+        assert!(!plan.may_move_after(Meaning::AuthRefused, PLACE, &mut tried));
+        assert_eq!(tried, Vec::new());
     }
 
     #[test]

@@ -13,14 +13,14 @@ pub use self::held::Lease;
 use self::{
     held::Parked,
     lock::{Mutex, MutexGuard},
-    pace::Pace,
+    pace::{Pace, Queue},
 };
 use crate::{
     clock::Instant,
     domain::{
         admission::{
             Admission as Machine, Decision, Demand, Effects, Explained, Foreseen, Grant, HeldLease,
-            Holding, Layout, Refusal, Standing, Subject, WaiterId, Waiting,
+            Holding, Kinds, Layout, Refusal, Standing, Subject, WaiterId, Waiting,
         },
         breaker::Breaker,
         cooldown::Kept,
@@ -148,7 +148,7 @@ impl Admission {
     ) -> Result<Lease, Denied> {
         let (mut parked, mut answer) = match self.ask(demand) {
             Asked::Answered(answer) => {
-                return answer.map_err(|refusal| self.denied(refusal, Duration::ZERO));
+                return answer.map_err(|refusal| self.denied(demand, refusal, Duration::ZERO));
             }
             Asked::Parked(parked, answer) => (parked, answer),
         };
@@ -165,7 +165,7 @@ impl Admission {
         // The sender goes without an answer only when the process does.
         answered
             .unwrap_or(Err(Refusal::bare(Reason::ShuttingDown)))
-            .map_err(|refusal| self.denied(refusal, since.elapsed()))
+            .map_err(|refusal| self.denied(demand, refusal, since.elapsed()))
     }
 
     fn ask(&self, demand: &Arc<Demand>) -> Asked {
@@ -189,22 +189,29 @@ impl Admission {
         })
     }
 
-    fn denied(&self, refusal: Refusal, waited: Duration) -> Denied {
+    fn denied(&self, demand: &Demand, refusal: Refusal, waited: Duration) -> Denied {
         let now = self.now();
         let free_in_ms = refusal.free_at.map(|at| at.since(now));
         let seconds = free_in_ms.map(|ms| ms.div_ceil(1000).clamp(1, RETRY_AFTER_MAX_SECONDS));
         Denied {
             refusal,
             waited,
-            retry_after_seconds: seconds.unwrap_or_else(|| self.retry_after_seconds()),
+            retry_after_seconds: seconds
+                .unwrap_or_else(|| self.retry_after_seconds(&refusal, demand.kinds)),
             free_in_ms,
         }
     }
 
-    /// When a slot may be free for somebody who comes again, in whole seconds.
-    pub fn retry_after_seconds(&self) -> u64 {
+    /// When a slot may be free for somebody who was refused so and comes again, in whole seconds.
+    fn retry_after_seconds(&self, refusal: &Refusal, kinds: Kinds) -> u64 {
         let state = self.lock();
-        state.pace.seconds_for(state.machine.waiters() as u64 + 1)
+        let queue = Queue {
+            leases: state.machine.leases(),
+            waiters: state.machine.waiters(),
+        };
+        state
+            .pace
+            .seconds_for(refusal, kinds, queue, Instant::now())
     }
 
     /// A new pool or new limits take effect for whatever comes and for whoever waits.

@@ -18,7 +18,8 @@ use crate::{
     },
     ports::{Answer, Attempt, PoolWatch, SendFailure, Upstream},
 };
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
+use tokio::time::timeout_at;
 
 /// How a request is to be tried.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,8 @@ pub struct Rules {
     pub retries_5xx: bool,
     /// How long it may wait for capacity, over all attempts.
     pub patience: Duration,
+    /// When it must not wait any longer, whatever has happened by then.
+    pub answer_by: Option<Instant>,
 }
 
 /// An answer, with the slots that it holds until it has ended.
@@ -70,6 +73,15 @@ pub trait Observer: Sync {
 pub trait Outgoing: Sync {
     /// What is sent to `edge`.
     fn attempt<'e>(&'e self, edge: &'e EdgeRef) -> Attempt<'e>;
+
+    /// How long its client is left without a word while it waits; for as long as it waits where
+    /// that is `None`.
+    fn commits_after(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Tells its client that it waits, by what cannot be taken back.
+    fn commit(&self) {}
 }
 
 /// Where attempts go.
@@ -124,6 +136,8 @@ pub async fn dispatch(
         outgoing,
         plan: Plan::new(rules.max_attempts, mobility),
         patience: rules.patience,
+        answer_by: rules.answer_by,
+        commit_at: outgoing.commits_after().map(|after| Instant::now() + after),
         last: None,
         answered: None,
     };
@@ -148,6 +162,9 @@ struct Course<'a> {
     outgoing: &'a dyn Outgoing,
     plan: Plan,
     patience: Duration,
+    answer_by: Option<Instant>,
+    /// When the client is told that its request waits, if it waits then or later.
+    commit_at: Option<Instant>,
     last: Option<Last>,
     /// The last real answer, which the client gets if nothing better comes.
     answered: Option<(EdgeRef, Answer)>,
@@ -189,12 +206,15 @@ impl Course<'_> {
     async fn admit(&mut self, demand: &mut Demand) -> Result<Lease, Denied> {
         self.progress.reach(Stage::Selected);
         let asked_at = Instant::now();
-        let patience = self.patience;
+        let left = self.answer_by.map(|by| by.duration_since(asked_at));
+        let patience = left.map_or(self.patience, |left| left.min(self.patience));
         let ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         demand.until = self.route.admission.now().plus(ms);
         let shared = Arc::new(demand.clone());
-        let park = || self.progress.reach(Stage::Parked);
-        let lease = self.route.admission.admit(&shared, patience, park).await?;
+        let (admission, progress) = (self.route.admission, self.progress);
+        let park = || progress.reach(Stage::Parked);
+        let admitted = admission.admit(&shared, patience, park);
+        let lease = self.committing(admitted).await?;
         self.progress.reach(Stage::Admitted);
         self.patience = patience.saturating_sub(asked_at.elapsed());
         // Only now is it known that there is somewhere to go on to.
@@ -205,6 +225,22 @@ impl Course<'_> {
             }
         }
         Ok(lease)
+    }
+
+    /// Waits for `admitted`, and tells the client once that takes too long to say nothing.
+    async fn committing<T>(&mut self, admitted: impl Future<Output = T>) -> T {
+        let Some(at) = self.commit_at else {
+            return admitted.await;
+        };
+        let mut admitted = pin!(admitted);
+        if let Ok(admitted) = timeout_at(at, &mut admitted).await {
+            return admitted;
+        }
+        self.commit_at = None;
+        self.plan.commit();
+        self.progress.commit();
+        self.outgoing.commit();
+        admitted.await
     }
 
     fn after_answer(

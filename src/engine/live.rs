@@ -84,6 +84,7 @@ pub struct Progress {
     /// The same for the last byte that came from upstream.
     last_byte: AtomicU64,
     attempts: AtomicU32,
+    is_committed: AtomicBool,
     key: OnceLock<KeyId>,
     is_traced: bool,
 }
@@ -138,6 +139,16 @@ impl Progress {
     /// How many times it was sent upstream.
     pub fn attempts(&self) -> u32 {
         self.attempts.load(Ordering::Relaxed)
+    }
+
+    /// Notes that its client has been answered with success before there was an answer.
+    pub fn commit(&self) {
+        self.is_committed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was.
+    pub fn is_committed(&self) -> bool {
+        self.is_committed.load(Ordering::Relaxed)
     }
 
     /// Microseconds between the request's arrival and `stage`, if it was reached.
@@ -223,6 +234,7 @@ impl Desk {
             marks: Default::default(),
             last_byte: AtomicU64::new(0),
             attempts: AtomicU32::new(0),
+            is_committed: AtomicBool::new(false),
             key: OnceLock::new(),
             is_traced,
         });

@@ -8,6 +8,7 @@ use super::{
     refuse::Refused,
     relay, socket,
     ticket::{Opening, Ticket},
+    waiting::{self, Commitment, Prospect},
 };
 use crate::{
     clock::unix_millis,
@@ -21,9 +22,13 @@ use crate::{
         reason::Reason,
         settings::{Name, Settings},
     },
-    engine::dispatch::{Observer, Route as Way, Rules, Undelivered, dispatch},
+    engine::{
+        dispatch::{Observer, Route as Way, Rules, Undelivered, dispatch},
+        live::Progress,
+    },
     ports::{SendFailure, Timeouts},
     protocol::{
+        keepalive::answered_within,
         models::close_names,
         owned,
         peek::Peeked,
@@ -66,18 +71,30 @@ impl Policy {
                 is_repeatable: false,
                 retries_5xx: settings.is_on(Name::RetryUpstream5xx),
                 patience: seconds(Name::CapacityWaitSeconds),
+                answer_by: None,
             },
         }
     }
 }
 
 /// Answers a request of the data plane.
-pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, body: Incoming) -> Response<Reply> {
+///
+/// With a `commitment`, its client may have been answered ahead: then the body alone counts.
+pub(super) async fn answer(
+    door: &Arc<Door>,
+    parts: &Parts,
+    body: Incoming,
+    commitment: Option<&Commitment>,
+) -> Response<Reply> {
     let mut body = Some(body);
     let policy = Policy::of(&door.gateway.configuration.settings());
     let uri = &parts.uri;
     let routed = route(&parts.method, uri.path(), &parts.headers, uri.query());
     let mut ticket = open(door, parts, &routed, policy);
+    let operation = match &routed {
+        Routed::Call(route) => Some(route.operation),
+        _ => None,
+    };
     let result = match routed {
         Routed::Call(route) => {
             let call = Call {
@@ -85,6 +102,7 @@ pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, body: Incoming) -> R
                 parts,
                 route,
                 policy,
+                commitment,
             };
             call.run(&mut ticket, &mut body).await
         }
@@ -112,7 +130,7 @@ pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, body: Incoming) -> R
             if let Some(unread) = body {
                 intake::discard(unread, &parts.headers, policy.body_limit).await;
             }
-            refused.answer(&mut ticket)
+            refused.answer(&mut ticket, operation)
         }
     }
 }
@@ -222,6 +240,8 @@ pub(super) struct Call<'a> {
     pub(super) parts: &'a Parts,
     pub(super) route: Route<'a>,
     pub(super) policy: Policy,
+    /// Where it may be answered ahead.
+    pub(super) commitment: Option<&'a Commitment>,
 }
 
 impl Call<'_> {
@@ -320,19 +340,28 @@ impl Call<'_> {
     ) -> Result<Answered, Refused> {
         let wanted = demand.model.clone();
         let key = demand.key.clone();
-        let outgoing = Outgoing::prepare(self, intake, self.policy.timeouts).await?;
-        let sent = dispatch(self.way(), demand, self.rules(), &ticket.live, &outgoing).await;
+        let is_streamed = intake.as_ref().and_then(|i| i.peeked.stream) == Some(true);
+        let mut outgoing = Outgoing::prepare(self, intake, self.policy.timeouts).await?;
+        outgoing.prospect = Prospect::of(self, ticket.id(), is_streamed);
+        let rules = self.rules(&ticket.live);
+        let sent = dispatch(self.way(), demand, rules, &ticket.live, &outgoing).await;
         let dispatched = match sent {
             Ok(dispatched) => dispatched,
             Err(error) => return Err(self.explained(error, key.as_deref(), (wanted, ties)).await),
         };
         let dispatched = self.settle_owners(ties, dispatched, ticket).await?;
+        if ticket.live.is_committed() && !waiting::is_promised(&dispatched.answer.head) {
+            let told = Box::pin(waiting::disappoint(self, dispatched, ticket)).await;
+            return Ok(Answered::Whole(told));
+        }
         let (head, source) = relay::Source::new(self.route, dispatched, self.policy.idle, ticket);
         Ok(Answered::Relayed(head, source))
     }
 
-    pub(super) fn rules(&self) -> Rules {
+    pub(super) fn rules(&self, live: &Progress) -> Rules {
+        let within = answered_within(&self.parts.headers);
         Rules {
+            answer_by: within.and_then(|within| live.received_at.checked_add(within)),
             is_repeatable: matches!(self.parts.method, Method::GET | Method::HEAD),
             ..self.policy.rules
         }

@@ -217,7 +217,8 @@ impl Call<'_> {
             let query = self.parts.uri.query();
             outgoing.query = Some(query_after(self.route.protocol, query, place.as_deref()));
         }
-        let sent = dispatch(self.way(), demand, self.rules(), &ticket.live, &outgoing);
+        let rules = self.rules(&ticket.live);
+        let sent = dispatch(self.way(), demand, rules, &ticket.live, &outgoing);
         Ok(sent.await?)
     }
 

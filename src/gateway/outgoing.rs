@@ -3,6 +3,7 @@
 use super::{
     call::Call,
     intake::{Intake, IntakeError},
+    waiting::Prospect,
 };
 use crate::{
     domain::pool::EdgeRef,
@@ -18,6 +19,7 @@ use crate::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use std::time::Duration;
 
 /// A request that is ready for any edge.
 pub(super) struct Outgoing<'a> {
@@ -27,6 +29,8 @@ pub(super) struct Outgoing<'a> {
     timeouts: Timeouts,
     /// The query, where it is another one than the client's.
     pub(super) query: Option<String>,
+    /// How the client is answered ahead, where it may be.
+    pub(super) prospect: Option<Prospect<'a>>,
 }
 
 impl<'a> Outgoing<'a> {
@@ -50,6 +54,7 @@ impl<'a> Outgoing<'a> {
             intake,
             timeouts,
             query: None,
+            prospect: None,
         };
         if outgoing.may_be_renamed() {
             outgoing.decode().await?;
@@ -118,15 +123,30 @@ impl dispatch::Outgoing for Outgoing<'_> {
             base_url,
             method: self.call.parts.method.clone(),
             target: base_url.target(&self.path_and_query(edge)),
-            headers: &self.headers,
+            headers: self.headers(),
             edge_headers,
             payload: self.payload(edge),
             timeouts: self.timeouts,
         }
     }
+
+    fn commits_after(&self) -> Option<Duration> {
+        self.prospect.as_ref().map(Prospect::after)
+    }
+
+    fn commit(&self) {
+        if let Some(prospect) = &self.prospect {
+            prospect.commit(&self.headers);
+        }
+    }
 }
 
 impl Outgoing<'_> {
+    fn headers(&self) -> &HeaderMap {
+        let unpacked = self.prospect.as_ref().and_then(Prospect::unpacked);
+        unpacked.unwrap_or(&self.headers)
+    }
+
     fn path_and_query(&self, edge: &EdgeRef) -> String {
         let uri = &self.call.parts.uri;
         let mut path = uri.path().to_owned();

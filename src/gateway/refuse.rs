@@ -15,7 +15,7 @@ use crate::{
         admission::{Denied, RETRY_AFTER_MAX_SECONDS},
         dispatch::Undelivered,
     },
-    protocol::errors,
+    protocol::{errors, operation::Operation},
 };
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
@@ -88,9 +88,18 @@ impl Refused {
         }
     }
 
-    /// The answer, and the end of the ticket.
-    pub(super) fn answer(self, ticket: &mut Ticket) -> Response<Reply> {
-        let response = self.response(ticket.protocol(), &ticket.id().to_string());
+    /// The answer, and the end of the ticket. A client that was answered ahead gets it as the event
+    /// that ends the stream of `operation`; then only the body counts.
+    pub(super) fn answer(
+        self,
+        ticket: &mut Ticket,
+        operation: Option<Operation>,
+    ) -> Response<Reply> {
+        let protocol = ticket.protocol();
+        let response = match operation.filter(|_| ticket.live.is_committed()) {
+            Some(operation) => self.event(protocol, operation),
+            None => self.response(protocol, &ticket.id().to_string()),
+        };
         self.settle(ticket);
         response
     }
@@ -136,6 +145,11 @@ impl Refused {
                 errors::Refusal::new(self.reason, &self.message)
             }
         }
+    }
+
+    fn event(&self, protocol: Protocol, operation: Operation) -> Response<Reply> {
+        let event = errors::sse_event(protocol, operation, &self.refusal());
+        Response::new(Reply::whole(event))
     }
 
     fn response(&self, protocol: Protocol, request_id: &str) -> Response<Reply> {
@@ -277,6 +291,12 @@ fn denied_message(denied: &Denied) -> String {
         ),
         Reason::AccountCreateCap => format!(
             "Every account that could take this request is starting as many requests as it may ({used} of {cap}).{waited} A higher create limit or another account would help."
+        ),
+        Reason::AccountJobCap => format!(
+            "Every account that could take this request carries as many jobs as it may ({used} of {cap}).{waited} A higher job limit or another account would help."
+        ),
+        Reason::ApiKeyStreamFairShare => format!(
+            "The pool is busy, and this key holds {used} streams of a share of {cap}.{waited} It gets another as soon as it ends one or the pool is less busy; a higher weight of this key or a larger pool would help."
         ),
         Reason::CredentialCap => format!(
             "Every credential that could take this request is at its own limit ({used} of {cap}).{waited} A higher limit or another credential would help."

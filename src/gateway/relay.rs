@@ -25,9 +25,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header, request, response,
-};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request, response};
 use http_body::{Body, Frame, SizeHint};
 use std::{
     future::Future,
@@ -37,11 +35,6 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::time::Sleep;
-
-const UPSTREAM_REQUEST_IDS: [HeaderName; 2] = [
-    HeaderName::from_static("x-request-id"),
-    HeaderName::from_static("request-id"),
-];
 
 /// An answer's body with all that hangs on it, before it is attached to a client.
 pub(super) struct Source {
@@ -101,10 +94,7 @@ impl Source {
             lease,
         } = dispatched;
         let mut head = answer.head;
-        let request_id = UPSTREAM_REQUEST_IDS
-            .iter()
-            .find_map(|name| head.headers.get(name)?.to_str().ok());
-        ticket.was_answered_by(&edge, head.status.as_u16(), request_id);
+        ticket.was_answered_by(&edge, &head);
         let watch = Watch::new(route, &head);
         headers::strip_response(&mut head.headers);
         cap_retry_after(&mut head.headers);

@@ -1,5 +1,5 @@
-//! The body of an answer: one of fairlane's own, or one that is relayed.
-use super::relay::Relay;
+//! The body of an answer: one of fairlane's own, one that is relayed, or one that is still to come.
+use super::{relay::Relay, waiting::Committed};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::{
@@ -16,6 +16,7 @@ pub struct Reply(Kind);
 enum Kind {
     Whole(Option<Bytes>),
     Relay(Box<Relay>),
+    Committed(Box<Committed>),
     Foreign(Foreign),
 }
 
@@ -36,6 +37,10 @@ impl Reply {
     pub(super) fn relay(relay: Relay) -> Self {
         Self(Kind::Relay(Box::new(relay)))
     }
+
+    pub(super) fn committed(body: Committed) -> Self {
+        Self(Kind::Committed(Box::new(body)))
+    }
 }
 
 impl Body for Reply {
@@ -49,6 +54,7 @@ impl Body for Reply {
         match &mut self.0 {
             Kind::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
             Kind::Relay(relay) => relay.poll_frame(cx),
+            Kind::Committed(body) => body.poll_frame(cx),
             Kind::Foreign(body) => body.as_mut().poll_frame(cx),
         }
     }
@@ -57,6 +63,7 @@ impl Body for Reply {
         match &self.0 {
             Kind::Whole(bytes) => bytes.is_none(),
             Kind::Relay(relay) => relay.is_end_stream(),
+            Kind::Committed(body) => body.is_end_stream(),
             Kind::Foreign(body) => body.is_end_stream(),
         }
     }
@@ -67,6 +74,8 @@ impl Body for Reply {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64))
             }
             Kind::Relay(relay) => relay.size_hint(),
+            // What is said ahead is not known yet.
+            Kind::Committed(_) => SizeHint::default(),
             Kind::Foreign(body) => body.size_hint(),
         }
     }

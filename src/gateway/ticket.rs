@@ -19,10 +19,19 @@ use crate::{
     },
     protocol::usage::Usage,
 };
+use http::{HeaderName, response};
 use std::{sync::Arc, time::Duration};
 
 /// The status by which the field records clients that left before the answer.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
+
+/// What a client that was answered ahead has read, whatever came of its request.
+const COMMITTED: u16 = 200;
+
+const UPSTREAM_REQUEST_IDS: [HeaderName; 2] = [
+    HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("request-id"),
+];
 
 /// One request's companion.
 pub(super) struct Ticket {
@@ -129,18 +138,16 @@ impl Ticket {
         });
     }
 
-    pub(super) fn was_answered_by(
-        &mut self,
-        edge: &EdgeRef,
-        status: u16,
-        request_id: Option<&str>,
-    ) {
+    pub(super) fn was_answered_by(&mut self, edge: &EdgeRef, head: &response::Parts) {
+        let request_id = UPSTREAM_REQUEST_IDS
+            .iter()
+            .find_map(|name| head.headers.get(name)?.to_str().ok());
         self.live.reach(Stage::UpstreamHeaders);
         self.note(|r| {
             r.account = edge.accounts().next().map(|a| a.id);
             r.credential = Some(edge.credential().id);
             r.endpoint = Some(edge.endpoint().id);
-            r.status = Some(status);
+            r.status = Some(head.status.as_u16());
             r.upstream_request_id = request_id.map(Into::into);
             if let Some(model) = &r.model {
                 let asked = edge.upstream_model(model);
@@ -164,6 +171,9 @@ impl Ticket {
         self.live.reach(Stage::Finished);
         entry.outcome = end.outcome;
         entry.status = end.status.or(entry.status);
+        if self.live.is_committed() {
+            entry.status = Some(COMMITTED);
+        }
         entry.reason = end.reason;
         entry.attempts = self.live.attempts();
         entry.response_bytes = end.response_bytes;

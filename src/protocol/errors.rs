@@ -60,16 +60,86 @@ pub fn body(protocol: Protocol, refusal: &Refusal<'_>) -> Vec<u8> {
 
 /// The event that ends an event stream whose status is spent already.
 pub fn sse_event(protocol: Protocol, operation: Operation, refusal: &Refusal<'_>) -> Vec<u8> {
-    let (name, data) = match (protocol, operation) {
-        (
-            Protocol::OpenAi,
-            Operation::Responses | Operation::ResponsesCompact | Operation::ResponseRetrieve,
-        ) => ("event: error\n", responses_event(refusal)),
-        (Protocol::Anthropic, _) => ("event: error\n", shaped(protocol, refusal)),
-        // Chat, completions, images, audio, Gemini and FAL know errors by their key alone, and
-        // an event name would make some of their parsers skip the data.
-        _ => ("", shaped(protocol, refusal)),
+    let data = if is_responses(protocol, operation) {
+        let sent = (Some(code(refusal)), refusal.message, param(refusal));
+        responses_event(sent)
+    } else {
+        shaped(protocol, refusal)
     };
+    event(protocol, operation, &data)
+}
+
+/// The same for what a provider answered instead of a stream: its own error where it gave one, or
+/// else what can be said of it.
+pub fn sse_event_of_answer(
+    protocol: Protocol,
+    operation: Operation,
+    status: u16,
+    body: &[u8],
+) -> Vec<u8> {
+    let given = serde_json::from_slice(body).ok();
+    let given = given.filter(|value: &Value| {
+        let error = value.get("error").or_else(|| value.get("detail"));
+        error.is_some_and(|e| !e.is_null())
+    });
+    let Some(mut given) = given else {
+        return sse_event(protocol, operation, &no_stream(status, &stateless(status)));
+    };
+    if !is_responses(protocol, operation) {
+        // Anthropic's clients go by the type; not everything that speaks the protocol states it.
+        if let (Protocol::Anthropic, Some(fields)) = (protocol, given.as_object_mut()) {
+            fields.insert("type".to_owned(), "error".into());
+        }
+        return event(protocol, operation, &given);
+    }
+    let text = |name| given.pointer(name).and_then(Value::as_str);
+    let message = text("/error/message")
+        .or(text("/error"))
+        .or(text("/detail"));
+    let stated = stateless(status);
+    let sent = (
+        text("/error/code").or(text("/error/type")),
+        message.unwrap_or(&stated),
+        text("/error/param"),
+    );
+    event(protocol, operation, &responses_event(sent))
+}
+
+fn stateless(status: u16) -> String {
+    if (200..300).contains(&status) {
+        "The provider answered with something else than a stream of events.".to_owned()
+    } else {
+        format!("The provider answered with status {status}.")
+    }
+}
+
+/// A provider's refusal for which it has no words.
+const fn no_stream(status: u16, message: &str) -> Refusal<'_> {
+    // Only its kind is taken from the reason: clients go by that.
+    let reason = match status {
+        429 => Reason::AccountCooling,
+        503 | 529 => Reason::NoServiceableAccount,
+        _ => Reason::UpstreamAmbiguous,
+    };
+    Refusal {
+        code: Some("upstream_error"),
+        ..Refusal::new(reason, message)
+    }
+}
+
+const fn is_responses(protocol: Protocol, operation: Operation) -> bool {
+    matches!(protocol, Protocol::OpenAi)
+        && matches!(
+            operation,
+            Operation::Responses | Operation::ResponsesCompact | Operation::ResponseRetrieve
+        )
+}
+
+fn event(protocol: Protocol, operation: Operation, data: &Value) -> Vec<u8> {
+    // Chat, completions, images, audio, Gemini and FAL know errors by their key alone, and an event
+    // name would make some of their parsers skip the data.
+    let has_name = protocol == Protocol::Anthropic || is_responses(protocol, operation);
+    let name = if has_name { "event: error\n" } else { "" };
     format!("{name}data: {data}\n\n").into_bytes()
 }
 
@@ -131,12 +201,12 @@ fn openai(refusal: &Refusal<'_>) -> Value {
 }
 
 /// The Responses API has its fields at the top of the event.
-fn responses_event(refusal: &Refusal<'_>) -> Value {
+fn responses_event((code, message, param): (Option<&str>, &str, Option<&str>)) -> Value {
     json!({
         "type": "error",
-        "code": code(refusal),
-        "message": refusal.message,
-        "param": param(refusal),
+        "code": code,
+        "message": message,
+        "param": param,
         "sequence_number": 0,
     })
 }
@@ -220,6 +290,33 @@ mod tests {
             }
         }
         insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn what_a_provider_answers_instead_of_a_stream_is_told_in_its_own_words() {
+        use Operation as O;
+        let told: Vec<String> = [
+            (Protocol::OpenAi, O::ChatCompletions),
+            (Protocol::OpenAi, O::Responses),
+            (Protocol::Anthropic, O::Messages),
+            (Protocol::Gemini, O::StreamGenerateContent),
+        ]
+        .into_iter()
+        .flat_map(|(protocol, operation)| {
+            let own = "{\"error\": {\"message\": \"M\",\n \"code\": \"c\", \"type\": \"t\"}}";
+            [
+                (429, own),
+                (500, "<html>"),
+                (429, "{}"),
+                (200, "{\"choices\":[]}"),
+            ]
+            .map(|(status, body)| {
+                let event = sse_event_of_answer(protocol, operation, status, body.as_bytes());
+                format!("{protocol} {status} {body:?}:\n{}", text(event))
+            })
+        })
+        .collect();
+        insta::assert_snapshot!(told.concat());
     }
 
     #[test]

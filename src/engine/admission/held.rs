@@ -69,10 +69,11 @@ impl Lease {
     pub fn answered(&mut self, evidence: Evidence) {
         let lease = self.grant.lease;
         let holds_create = mem::take(&mut self.holds_create);
-        self.admission.event(|machine, now, effects| {
-            machine.observe(now, lease, evidence, effects);
+        self.admission.run(|state, now, effects| {
+            state.machine.observe(now, lease, evidence, effects);
             if holds_create {
-                machine.release(now, lease, Part::Create, effects);
+                let freed = state.machine.release(now, lease, Part::Create, effects);
+                state.pace.note(freed, Instant::now());
             }
         });
     }
@@ -80,10 +81,8 @@ impl Lease {
     fn give_back(&self, part: Part) {
         let lease = self.grant.lease;
         self.admission.run(|state, now, effects| {
-            state.machine.release(now, lease, part, effects);
-            if part == Part::All {
-                state.pace.note(Instant::now());
-            }
+            let freed = state.machine.release(now, lease, part, effects);
+            state.pace.note(freed, Instant::now());
         });
     }
 }

@@ -142,6 +142,7 @@ const RULES: Rules = Rules {
     is_repeatable: false,
     retries_5xx: false,
     patience: Duration::from_secs(10),
+    answer_by: None,
 };
 
 fn demand() -> Demand {
