@@ -134,7 +134,7 @@ async fn show(
                 view.address()
             );
             let draw = || ConcurrencyPage::new(shell, &seen, &view).as_live().render();
-            live::answer_shared(&*state.ticks().drawn(&seen, name, draw), &headers)
+            live::answer_shared(&state.ticks().drawn(&seen, name, draw), &headers)
         }
     }
 }

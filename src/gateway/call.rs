@@ -147,12 +147,11 @@ pub(super) enum Answered {
 
 fn open(door: &Arc<Door>, parts: &Parts, routed: &Routed<'_>, policy: Policy) -> Ticket {
     let (protocol, operation) = match routed {
-        Routed::Call(route) => (route.protocol, route.operation.name()),
+        Routed::Call(route) | Routed::Socket(route) => (route.protocol, route.operation.name()),
         Routed::Models { shape, .. } => (*shape, "models"),
         Routed::NotFound(protocol) | Routed::MethodNotAllowed { protocol, .. } => {
             (*protocol, "unknown")
         }
-        Routed::Socket(route) => (route.protocol, route.operation.name()),
         Routed::UpgradeRequired => (Protocol::OpenAi, "websocket"),
         Routed::NotDataPlane => (Protocol::OpenAi, "unknown"),
     };

@@ -94,6 +94,7 @@ pub(super) async fn answer(
             parts: &parts,
             route,
             policy,
+            commitment: None,
         };
         return open_realtime(&call, ticket, key, upgrade).await;
     }
@@ -173,7 +174,14 @@ async fn open_realtime(
         upstream: &dialler,
         ..call.way()
     };
-    let sent = dispatch(way, demand, call.rules(), &ticket.live, &outgoing).await;
+    let sent = dispatch(
+        way,
+        demand,
+        call.rules(&ticket.live),
+        &ticket.live,
+        &outgoing,
+    )
+    .await;
     let dispatched = match sent {
         Ok(dispatched) => dispatched,
         Err(error) => {
@@ -191,7 +199,7 @@ async fn open_realtime(
         lease,
     } = dispatched;
     let status = StatusCode::SWITCHING_PROTOCOLS.as_u16();
-    ticket.was_answered_by(&edge, status, None);
+    ticket.was_told(&edge, status, None);
     let chosen = answer.head.headers.get(header::SEC_WEBSOCKET_PROTOCOL);
     let response = upgrade.response(ticket, chosen);
     let start: Start = Box::new(move |ticket| {

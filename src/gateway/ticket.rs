@@ -142,12 +142,17 @@ impl Ticket {
         let request_id = UPSTREAM_REQUEST_IDS
             .iter()
             .find_map(|name| head.headers.get(name)?.to_str().ok());
+        self.was_told(edge, head.status.as_u16(), request_id);
+    }
+
+    /// The same where the answer is not one of HTTP, or only half of it.
+    pub(super) fn was_told(&mut self, edge: &EdgeRef, status: u16, request_id: Option<&str>) {
         self.live.reach(Stage::UpstreamHeaders);
         self.note(|r| {
             r.account = edge.accounts().next().map(|a| a.id);
             r.credential = Some(edge.credential().id);
             r.endpoint = Some(edge.endpoint().id);
-            r.status = Some(head.status.as_u16());
+            r.status = Some(status);
             r.upstream_request_id = request_id.map(Into::into);
             if let Some(model) = &r.model {
                 let asked = edge.upstream_model(model);

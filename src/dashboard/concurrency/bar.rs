@@ -38,8 +38,7 @@ pub(super) struct Bar {
 /// How wide a cell is with its gap, and the class of strokes that are cut so.
 fn cell(slots: u64) -> (u64, &'static str) {
     match slots {
-        0..=8 => (12, "cells-12"),
-        9..=12 => (12, "cells-12"),
+        0..=12 => (12, "cells-12"),
         13..=18 => (8, "cells-8"),
         _ => (6, "cells-6"),
     }

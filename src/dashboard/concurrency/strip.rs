@@ -35,14 +35,13 @@ impl Paints {
         }
         let mut held: Vec<_> = held.into_iter().collect();
         held.sort_unstable_by_key(|(key, streams)| (Reverse(*streams), *key));
-        let by_key = match chosen {
-            Some(key) => HashMap::from([(Some(key), CHOSEN)]),
-            None => {
-                let ranked = held.iter().zip(PAINTS).enumerate();
-                ranked
-                    .map(|(rank, ((key, _), paint))| (*key, (rank, paint)))
-                    .collect()
-            }
+        let by_key = if let Some(key) = chosen {
+            HashMap::from([(Some(key), CHOSEN)])
+        } else {
+            let ranked = held.iter().zip(PAINTS).enumerate();
+            ranked
+                .map(|(rank, ((key, _), paint))| (*key, (rank, paint)))
+                .collect()
         };
         Self { by_key, held }
     }

@@ -90,10 +90,10 @@ impl Asked {
         };
         let stage = |name: &str| Stage::ALL.into_iter().find(|stage| stage.name() == name);
         Ok(View {
-            key: read(&self.key, |text| text.parse().ok())?,
-            account: read(&self.account, |text| text.parse().ok())?,
-            stage: read(&self.stage, stage)?,
-            open: read(&self.open, group)?,
+            key: read(self.key.as_deref(), |text| text.parse().ok())?,
+            account: read(self.account.as_deref(), |text| text.parse().ok())?,
+            stage: read(self.stage.as_deref(), stage)?,
+            open: read(self.open.as_deref(), group)?,
             shown: Shown {
                 accounts: rows(&self.accounts)?,
                 keys: rows(&self.keys)?,
@@ -117,10 +117,10 @@ impl Asked {
 }
 
 fn read<T>(
-    text: &Option<String>,
+    text: Option<&str>,
     understand: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, Trouble> {
-    let Some(text) = text.as_deref().filter(|text| !text.is_empty()) else {
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
     let value = understand(text).ok_or(Trouble::UnreadableForm(StatusCode::BAD_REQUEST))?;

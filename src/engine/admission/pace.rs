@@ -68,7 +68,8 @@ impl Pace {
             (short.job, &self.job),
         ]
         .into_iter()
-        .filter_map(|(is_short, rate)| is_short.then(|| rate.every_ms(now)))
+        .filter(|(is_short, _)| *is_short)
+        .map(|(_, rate)| rate.every_ms(now))
         .max()
         .unwrap_or(GUESS_MS);
         (every_ms.saturating_mul(turns(refusal, queue)))

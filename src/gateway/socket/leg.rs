@@ -280,9 +280,8 @@ pub(super) fn fault(lost: &Lost, limit: u64) -> Option<CloseFrame> {
 /// How a loss reads in a record.
 pub(super) fn described(lost: &Lost) -> String {
     match lost {
-        Lost::Gone(how) => how.clone(),
+        Lost::Gone(how) | Lost::Wrong(_, how) => how.clone(),
         Lost::TooLarge => "a message was over the limit".to_owned(),
-        Lost::Wrong(_, how) => how.clone(),
     }
 }
 

@@ -110,6 +110,7 @@ pub(super) async fn begin(context: Arc<Context>, request: Request) -> Begun {
         parts: &context.parts,
         route: ROUTE,
         policy,
+        commitment: None,
     };
     match attempt(&call, &mut ticket, &request).await {
         Ok(Sent::Fresh(leg, first, lease, edge)) => Begun::Fresh {
@@ -215,7 +216,7 @@ async fn again(
     outgoing: &Framed<'_>,
 ) -> Result<Sent, Refused> {
     let admission = call.way().admission;
-    let patience = call.rules().patience;
+    let patience = call.rules(&ticket.live).patience;
     ticket.live.reach(Stage::Selected);
     let ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
     demand.until = admission.now().plus(ms);
@@ -252,7 +253,7 @@ async fn first(
     };
     let rules = dispatch::Rules {
         is_repeatable: false,
-        ..call.rules()
+        ..call.rules(&ticket.live)
     };
     let sent = dispatch(way, demand, rules, &ticket.live, outgoing).await;
     let dispatched = match sent {
@@ -272,7 +273,7 @@ async fn first(
             Ok(Sent::Fresh(leg, first, lease, dispatched.edge))
         }
         (Some(_), Some(Found::Closed(frame))) if is_frame => {
-            ticket.was_answered_by(&dispatched.edge, 502, None);
+            ticket.was_told(&dispatched.edge, 502, None);
             ticket.settle(Ended {
                 error: Some(closed(frame.as_ref()).into()),
                 ..Ended::with(Outcome::Broken)
@@ -300,7 +301,7 @@ async fn passed_on(ticket: &mut Ticket, dispatched: Dispatched, is_frame: bool) 
         let wait = wait.or((status == 429).then_some("1"));
         socket::refusal_message(status, wait, &body)
     };
-    ticket.was_answered_by(&edge, status, None);
+    ticket.was_told(&edge, status, None);
     ticket.settle(Ended {
         error: Some(excerpt(&edge, &text)),
         response_bytes: text.len() as u64,
@@ -400,7 +401,7 @@ impl Turn {
         if let Some(lease) = &mut self.lease {
             lease.answered(says);
         }
-        self.ticket.was_answered_by(&self.edge, status, None);
+        self.ticket.was_told(&self.edge, status, None);
         self.ticket.live.reach(Stage::FirstByte);
     }
 
@@ -430,8 +431,7 @@ impl Turn {
             lease.answered(Evidence::Failed);
         }
         if !self.is_answered {
-            self.ticket
-                .was_answered_by(&self.edge, reason.status(), None);
+            self.ticket.was_told(&self.edge, reason.status(), None);
         }
         self.closed(detail);
         Refused::new(reason, lost_message(reason)).message(&mut self.ticket)
