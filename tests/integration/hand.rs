@@ -141,6 +141,12 @@ impl Caller {
 
     /// Reads until `text` has come, and takes everything up to its end as read.
     pub(crate) async fn until(&mut self, text: &str) {
+        let end = self.sees(text).await;
+        self.got.drain(..end);
+    }
+
+    /// Reads until `text` has come, and takes nothing as read; gives where it ends.
+    pub(crate) async fn sees(&mut self, text: &str) -> usize {
         let reading = async {
             loop {
                 let found = self
@@ -148,15 +154,20 @@ impl Caller {
                     .windows(text.len())
                     .position(|w| w == text.as_bytes());
                 if let Some(at) = found {
-                    self.got.drain(..at + text.len());
-                    return;
+                    return at + text.len();
                 }
                 let n = self.stream.read_buf(&mut self.got).await.unwrap();
                 let got = String::from_utf8_lossy(&self.got);
                 assert!(n > 0, "the answer ended before {text:?}; there was {got}");
             }
         };
-        within(text, reading).await;
+        within(text, reading).await
+    }
+
+    /// Whether nothing has come since it was last read, its end included.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let read = self.stream.try_read(&mut [0]);
+        read.is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Reads to the end, whichever that is.
