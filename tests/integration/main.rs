@@ -35,6 +35,7 @@ mod secrets;
 mod sessions;
 mod shots;
 mod smoke;
+mod sockets;
 mod sse_boundaries;
 mod standing;
 mod stopping;

@@ -17,6 +17,7 @@ use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
         Error, Message,
+        error::ProtocolError,
         protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
     },
 };
@@ -256,6 +257,9 @@ fn lost(error: Error) -> Lost {
     match error {
         Error::Capacity(_) => Lost::TooLarge,
         Error::Utf8(text) => Lost::Wrong(CloseCode::Invalid, text),
+        Error::Protocol(error @ ProtocolError::ResetWithoutClosingHandshake) => {
+            Lost::Gone(error.to_string())
+        }
         Error::Protocol(error) => Lost::Wrong(CloseCode::Protocol, error.to_string()),
         error => Lost::Gone(error.to_string()),
     }
