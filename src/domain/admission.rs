@@ -276,7 +276,22 @@ impl Admission {
         }
         let (view, sets) = self.split();
         let set = sets.of(view, demand);
-        sets.share(set, demand).filter(|share| !share.admits())
+        let mut share = sets.share(set, demand).filter(|share| !share.admits())?;
+        share.mine -= self.counted_again(set, demand);
+        Some(share).filter(|share| !share.admits())
+    }
+
+    /// How many times too often streams of a request's key were counted that take slots on several
+    /// accounts at once: each is one stream.
+    fn counted_again(&self, set: sets::SetId, demand: &Demand) -> u64 {
+        let key = demand.key_id();
+        let Some(set) = self.sets.get(set) else {
+            return 0;
+        };
+        let rows = self.leases.values();
+        let several = rows.filter(|l| l.key == key && l.held.stream && l.gates.spans_several());
+        let again = |row: &LeaseRow| set.serving(&row.gates.subjects).saturating_sub(1);
+        several.map(again).sum()
     }
 
     fn grant(&mut self, now: Moment, demand: &Demand, index: EdgeIndex) -> Grant {

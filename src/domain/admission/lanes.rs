@@ -131,6 +131,11 @@ impl Group {
         !self.key.tried.is_empty()
     }
 
+    /// Whether a lane stands there still.
+    pub(super) fn has(&self, stand: &Stand) -> bool {
+        self.stands.contains(stand)
+    }
+
     /// The first lane after `last`.
     pub(super) fn next(&self, last: Option<Stand>) -> Option<Stand> {
         use std::ops::Bound::{Excluded, Unbounded};

@@ -82,7 +82,9 @@ impl Admission {
         }
         while let Some(n) = best(&turns) {
             let Turn { group, stand } = turns[n];
-            let is_over = match self.try_head(now, stand, effects) {
+            let is_over = match self.try_head(now, group, stand, effects) {
+                // Who was held back before may stand first now.
+                Tried::Granted if self.has_shifted => return,
                 Tried::Granted => false,
                 Tried::HeldBack => {
                     if let Some(group) = self.lanes.group_mut(group) {
@@ -100,8 +102,16 @@ impl Admission {
         }
     }
 
-    fn try_head(&mut self, now: Moment, stand: Stand, effects: &mut Effects) -> Tried {
-        let Some(demand) = self.demand_of(stand.head) else {
+    fn try_head(
+        &mut self,
+        now: Moment,
+        group: GroupId,
+        stand: Stand,
+        effects: &mut Effects,
+    ) -> Tried {
+        // What its key was given in another group has put it further back.
+        let is_there = self.lanes.group(group).is_some_and(|g| g.has(&stand));
+        let Some(demand) = self.demand_of(stand.head).filter(|_| is_there) else {
             // Its place has just changed; what is there now comes next.
             return Tried::Granted;
         };

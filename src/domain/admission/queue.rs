@@ -38,7 +38,7 @@ impl Admission {
             && self.sets.get(set).is_some_and(Set::serves);
         let blocked = match denial {
             Denial::FairShare(share) => Some(Blocked::ForNow(Refusal::fair_share(&share))),
-            Denial::NoRoom if is_hopeful => None,
+            Denial::NoRoom if is_hopeful || self.view().select(demand).is_some() => None,
             Denial::NoRoom => Some(self.view().blocked(demand)),
         };
         let is_in_vain = blocked.is_some_and(|blocked| !blocked.passes_by(demand.until));
@@ -102,7 +102,13 @@ impl Admission {
         let view = self.view();
         let edges = pool.edges_of(credential);
         let edges: Vec<_> = edges.filter(|edge| view.offered(offers, *edge)).collect();
-        let mut units: Vec<u32> = edges.iter().map(|edge| pool.edge(*edge).unit).collect();
+        // Whatever else counts on the same accounts takes room there as well.
+        let gates = edges
+            .iter()
+            .flat_map(|edge| &self.layout.gates(*edge).shared);
+        let units = gates.flat_map(|gate| self.layout.dependents(gate.subject));
+        let mut units: Vec<u32> = units.copied().collect();
+        units.sort_unstable();
         units.dedup();
         let spans = |edge: &EdgeIndex| self.layout.gates(*edge).spans_several();
         Reach {
@@ -227,6 +233,10 @@ impl Admission {
         let Some(head) = head else {
             return Vec::new();
         };
+        // One whom only fair share holds back waits for no edge.
+        if self.view().select(&head.demand).is_some() {
+            return Vec::new();
+        }
         let blocked = self.view().blocked(&head.demand);
         let hopeless = match blocked {
             Blocked::ForNow(_) => Vec::new(),

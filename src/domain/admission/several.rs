@@ -47,11 +47,14 @@ impl Admission {
             let Some(hold) = self.hold.or_else(|| self.next_hold(now)) else {
                 return;
             };
+            let was_aside = self.hold.is_some();
             self.drop_hold();
             if !self.complete(now, hold, effects) {
                 self.set_aside(hold);
                 return;
             }
+            // What was set aside and not taken is there for anybody, wherever that is.
+            self.has_shifted |= was_aside;
         }
     }
 

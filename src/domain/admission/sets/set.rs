@@ -76,6 +76,12 @@ impl Set {
         self.needs_several
     }
 
+    /// How many of these subjects are members that can serve now.
+    pub(in super::super) fn serving(&self, subjects: &[u32]) -> u64 {
+        let members = self.members.iter().filter(|member| member.serves);
+        members.filter(|m| subjects.contains(&m.subject)).count() as u64
+    }
+
     /// The groups that wait for it.
     pub(in crate::domain::admission) fn groups(&self) -> &[usize] {
         &self.groups
