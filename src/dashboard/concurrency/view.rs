@@ -85,7 +85,7 @@ impl Default for Shown {
 impl Asked {
     pub(super) fn read(&self) -> Result<View, Trouble> {
         let rows = |text: &Option<String>| -> Result<usize, Trouble> {
-            let rows = read(text, |text| text.parse().ok())?;
+            let rows = read(text.as_deref(), |text| text.parse().ok())?;
             Ok(rows.unwrap_or(ROWS).min(ROWS_AT_MOST))
         };
         let stage = |name: &str| Stage::ALL.into_iter().find(|stage| stage.name() == name);
