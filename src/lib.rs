@@ -8,7 +8,8 @@
 //! `tests/architecture.rs` holds the source to it.
 //!
 //! A request flows [`gateway`] -> [`protocol`] (route, peek) -> [`engine`] (admission asks
-//! [`domain`]) -> [`upstream`] -> [`gateway`] (relay, settle).
+//! [`domain`]) -> [`upstream`] -> [`gateway`] (relay, settle). On a WebSocket every response asked for
+//! goes that way by itself (`gateway::socket`, [`protocol::socket`]).
 pub mod access;
 pub mod api;
 pub mod app;

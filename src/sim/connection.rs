@@ -148,18 +148,7 @@ impl Connection<'_> {
         {
             // Turns are in flight, and not the socket that carries them.
             drop(entered);
-            let visit = socket::Visit {
-                shared: self.shared,
-                connection: self.number,
-                head,
-                credential,
-            };
-            trace.answering(Some(101));
-            trace.finished(Outcome::Answered, 0);
-            let ahead = std::mem::take(&mut self.buffer);
-            let how = visit.serve(stream, ahead).await;
-            trace.left(how, Phase::Answer);
-            return After::Over;
+            return self.socket(stream, (head, credential), trace).await;
         }
         let is_early = act.is_some_and(|act| is_early(act, head));
         let received = match self.receive(stream, head, act, is_early).await {
@@ -183,6 +172,27 @@ impl Connection<'_> {
         let after = self.play(stream, plan, trace, is_early).await;
         drop(entered);
         after
+    }
+
+    /// Serves a socket, and so the rest of the connection.
+    async fn socket(
+        &mut self,
+        stream: &mut TcpStream,
+        (head, credential): (&Head, Option<credential::Credential<'_>>),
+        trace: Trace<'_>,
+    ) -> After {
+        let visit = socket::Visit {
+            shared: self.shared,
+            connection: self.number,
+            head,
+            credential,
+        };
+        trace.answering(Some(101));
+        trace.finished(Outcome::Answered, 0);
+        let ahead = std::mem::take(&mut self.buffer);
+        let how = visit.serve(stream, ahead).await;
+        trace.left(how, Phase::Answer);
+        After::Over
     }
 
     /// Reads the body, or as much of it as the answer waits for.

@@ -1,4 +1,4 @@
-//! WebSockets: turns of the Responses API, and realtime sessions that say again what they are told.
+//! Sockets: turns of the Responses API, and realtime sessions that say again what they are told.
 //!
 //! Invariant: a message that asks for a response is a request of method `WS` to rules, limits and
 //! the log; what it is answered with is what a `POST` would be, event by event.

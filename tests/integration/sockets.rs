@@ -1,4 +1,4 @@
-//! WebSockets: turns, their leases and their ends, over real sockets.
+//! Sockets: turns, their leases and their ends, over real sockets.
 mod realtime;
 mod refusals;
 mod turns;
@@ -74,7 +74,7 @@ impl Socket {
     pub(crate) async fn hear(&mut self) -> Message {
         loop {
             let next = within("a message", self.0.next()).await;
-            match next.expect("a message before the end").unwrap() {
+            match next.unwrap().unwrap() {
                 Message::Ping(_) | Message::Pong(_) => {}
                 message => return message,
             }
@@ -117,9 +117,8 @@ impl Socket {
     /// How the peer closes.
     pub(crate) async fn closed(&mut self) -> Option<CloseFrame> {
         loop {
-            match self.hear().await {
-                Message::Close(frame) => return frame,
-                _ => {}
+            if let Message::Close(frame) = self.hear().await {
+                return frame;
             }
         }
     }

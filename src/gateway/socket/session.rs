@@ -38,7 +38,7 @@ const AHEAD_BYTES: usize = 1 << 20;
 const TICK: Duration = Duration::from_secs(1);
 
 /// How often a client whose timer ping frames do not reset gets a message while it waits.
-const KEEPALIVE_EVERY: Duration = Duration::from_secs(60);
+const KEEPALIVE_EVERY: Duration = Duration::from_mins(1);
 
 /// How long a peer may take to agree that a socket is closed.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
@@ -239,12 +239,16 @@ impl Session {
         match (asked, message) {
             (Asked::Create { stream }, Message::Text(text)) => self.ask(text, stream),
             (Asked::Malformed, _) => self.refuse("A message must be a JSON object with a type."),
-            (_, message) => match &mut self.upstream {
-                Some(upstream) => upstream.push(message),
-                None => {
-                    self.refuse("There is no response on this socket that this could be about.")
-                }
-            },
+            (_, message) => self.pass(message),
+        }
+    }
+
+    /// What is no turn is for upstream to understand.
+    fn pass(&mut self, message: Message) {
+        if let Some(upstream) = &mut self.upstream {
+            upstream.push(message);
+        } else {
+            self.refuse("There is no response on this socket that this could be about.");
         }
     }
 
@@ -285,17 +289,16 @@ impl Session {
                 turn,
                 message,
                 idle,
-            } => match &mut self.upstream {
-                Some(upstream) => {
+            } => {
+                if let Some(upstream) = &mut self.upstream {
                     upstream.push(message);
                     self.runs(turn, stream, idle);
-                }
-                // Lost while the turn waited; nothing of it was sent.
-                None => {
+                } else {
+                    // Lost while the turn waited; nothing of it was sent.
                     turn.withdraw();
                     self.ask(text, stream);
                 }
-            },
+            }
             Begun::Told(text) => self.client.push(Message::text(text)),
             Begun::Closed(frame) => return Some(End::Told(frame)),
         }

@@ -39,7 +39,6 @@ use crate::{
         peek::{BodyPeek, Peeked, model_literal},
         route::{ModelSource, Route},
         socket::{self, Meaning},
-        usage::Usage,
         verdict,
     },
 };
@@ -417,7 +416,7 @@ impl Turn {
         self.ticket.settle(Ended {
             status,
             response_bytes: self.bytes,
-            tokens: socket::usage(text).unwrap_or_else(Usage::default),
+            tokens: socket::usage(text).unwrap_or_default(),
             error: error.map(|text| excerpt(&self.edge, text)),
             ..Ended::with(outcome)
         });
