@@ -57,7 +57,7 @@ conc-request = Request
 conc-stage = Stage
 conc-in-stage = In stage for
 conc-age = Age
-conc-release = Release slots
+conc-release = Release
 conc-more = Show 50 more
 conc-more-left = { $count } more are not shown.
 conc-reset = Count slots anew
@@ -85,9 +85,9 @@ conc-release-waiters = { $count ->
     [one] One request waits and may go.
    *[other] { $count } requests wait; the next in turn may go.
 }
-waits-stream = every account is at its limit of streams
-waits-create = every account is starting as many as it may
-waits-job = every account is at its limit of jobs
+waits-stream = no stream slot is free
+waits-create = no start slot is free
+waits-job = no job slot is free
 waits-credential = every credential is at its own limit
 waits-owner = the one account that knows its state is full
 waits-cooling = every account cools

@@ -50,7 +50,7 @@ conc-request = 요청
 conc-stage = 단계
 conc-in-stage = 단계 경과
 conc-age = 전체 경과
-conc-release = 슬롯 해제
+conc-release = 해제
 conc-more = 50개 더 보기
 conc-more-left = { $count }개가 더 있습니다.
 conc-reset = 슬롯 다시 세기
@@ -75,9 +75,9 @@ conc-release-waiters = { $count ->
     [0] 지금 대기 중인 요청은 없습니다.
    *[other] 요청 { $count }건이 대기 중이며, 다음 차례의 요청이 진행될 수 있습니다.
 }
-waits-stream = 모든 계정이 스트림 한도에 도달
-waits-create = 모든 계정이 시작 한도에 도달
-waits-job = 모든 계정이 작업 한도에 도달
+waits-stream = 빈 스트림 슬롯 없음
+waits-create = 빈 시작 슬롯 없음
+waits-job = 빈 작업 슬롯 없음
 waits-credential = 모든 자격 증명이 자체 한도에 도달
 waits-owner = 상태를 아는 유일한 계정이 가득 참
 waits-cooling = 모든 계정이 쿨다운 중

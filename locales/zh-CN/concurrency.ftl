@@ -50,7 +50,7 @@ conc-request = 请求
 conc-stage = 阶段
 conc-in-stage = 本阶段已过
 conc-age = 总时长
-conc-release = 释放槽位
+conc-release = 释放
 conc-more = 再显示 50 条
 conc-more-left = 另有 { $count } 条未显示。
 conc-reset = 重新清点槽位
@@ -75,9 +75,9 @@ conc-release-waiters = { $count ->
     [0] 目前没有排队的请求。
    *[other] 有 { $count } 个请求排队中，轮到的请求即可放行。
 }
-waits-stream = 所有账号都已达到流上限
-waits-create = 所有账号都已达到发起上限
-waits-job = 所有账号都已达到任务上限
+waits-stream = 没有空闲的流槽位
+waits-create = 没有空闲的发起槽位
+waits-job = 没有空闲的任务槽位
 waits-credential = 所有凭证都已达到自身上限
 waits-owner = 唯一拥有其状态的账号已满
 waits-cooling = 所有账号都在冷却

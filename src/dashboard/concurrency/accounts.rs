@@ -6,7 +6,7 @@ use crate::{
     domain::pool::{Account, Credential, State},
     engine::picture::OnAccount,
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// An account as a row.
 pub(super) struct Row {
@@ -29,6 +29,13 @@ pub(super) struct Accounts {
     pub(super) idle: usize,
     /// How many there are.
     pub(super) all: usize,
+}
+
+impl Accounts {
+    /// The icons that its rows use, each once.
+    pub(super) fn icons(&self) -> BTreeSet<&'static str> {
+        self.list.rows.iter().map(|row| row.stand.icon).collect()
+    }
 }
 
 /// What is looked at first.

@@ -38,9 +38,9 @@ pub(super) struct Bar {
 /// How wide a cell is with its gap, and the class of strokes that are cut so.
 fn cell(slots: u64) -> (u64, &'static str) {
     match slots {
-        0..=12 => (12, "cells-12"),
-        13..=18 => (8, "cells-8"),
-        _ => (6, "cells-6"),
+        0..=12 => (12, "c12"),
+        13..=18 => (8, "c8"),
+        _ => (6, "c6"),
     }
 }
 
@@ -66,7 +66,7 @@ impl Bar {
     fn empty(slots: u64) -> Self {
         let (step, cells) = cell(slots);
         let (width, cells) = if slots > CELLS {
-            (WIDTH, "solid")
+            (WIDTH, "c0")
         } else {
             (step * slots - 2, cells)
         };
@@ -80,7 +80,7 @@ impl Bar {
 
     /// Where so many slots begin, in pixels.
     fn place(&self, slots: u64, all: u64) -> u64 {
-        if self.cells == "solid" {
+        if self.cells == "c0" {
             slots.min(all) * WIDTH / all.max(1)
         } else {
             cell(all).0 * slots.min(all)
@@ -90,7 +90,7 @@ impl Bar {
     fn run(&mut self, paint: &'static str, (from, count): (u64, u64), all: u64) {
         let (begin, end) = (self.place(from, all), self.place(from + count, all));
         // The gap behind a cell belongs to it, but is not drawn.
-        let gap = if self.cells == "solid" { 0 } else { 2 };
+        let gap = if self.cells == "c0" { 0 } else { 2 };
         if end > begin {
             let path = format!("M{begin} 6h{}", end - begin - gap);
             self.runs.push(Run { paint, path });

@@ -10,7 +10,7 @@ use crate::{domain::ids::KeyId, engine::picture::OfKey};
 use std::{cmp::Reverse, collections::HashMap};
 
 /// The width of a bar.
-const WIDTH: u64 = 120;
+const WIDTH: u64 = 96;
 
 /// A key as a row.
 pub(super) struct Row {

@@ -11,6 +11,7 @@ use crate::{
             edges::{Contents, sample},
         },
         protocol::Protocol,
+        reason::Reason,
     },
     engine::{
         live::{Live, Registry, Stage},
@@ -148,8 +149,11 @@ pub(in crate::dashboard) fn samples(shell: &Shell) -> Vec<(&'static str, String)
         ..View::default()
     };
     let group = seen.picture.waits.first().unwrap();
+    let key = group.key.map(|id| accounts::tail(&id.to_string()));
+    let key = key.unwrap_or_else(|| "none".to_owned());
+    let number = Reason::ALL.iter().position(|r| *r == group.reason);
     let mut few = View {
-        open: Some((group.key, group.reason)),
+        open: Some(format!("{key}-{}", number.unwrap())),
         ..View::default()
     };
     few.shown.accounts = 1;

@@ -14,14 +14,8 @@ use crate::{
 use http::StatusCode;
 use serde::Deserialize;
 
-/// Those who wait for one thing, as an address names them.
-pub(super) type Group = (Option<KeyId>, Reason);
-
 /// More rows than that are never shown at once.
 const ROWS_AT_MOST: usize = 10_000;
-
-/// How requests without a key are named there.
-const NOBODY: &str = "none";
 
 /// The query, as it came.
 #[derive(Debug, Default, Deserialize)]
@@ -57,7 +51,7 @@ pub(super) struct View {
     /// Live requests are narrowed to those at that stage.
     pub(super) stage: Option<Stage>,
     /// The group that is unfolded.
-    pub(super) open: Option<Group>,
+    pub(super) open: Option<String>,
     /// How many rows of each list are shown.
     pub(super) shown: Shown,
 }
@@ -84,8 +78,8 @@ impl Default for Shown {
 
 impl Asked {
     pub(super) fn read(&self) -> Result<View, Trouble> {
-        let rows = |text: &Option<String>| -> Result<usize, Trouble> {
-            let rows = read(text.as_deref(), |text| text.parse().ok())?;
+        let rows = |text: Option<&str>| -> Result<usize, Trouble> {
+            let rows = read(text, |text| text.parse().ok())?;
             Ok(rows.unwrap_or(ROWS).min(ROWS_AT_MOST))
         };
         let stage = |name: &str| Stage::ALL.into_iter().find(|stage| stage.name() == name);
@@ -95,10 +89,10 @@ impl Asked {
             stage: read(self.stage.as_deref(), stage)?,
             open: read(self.open.as_deref(), group)?,
             shown: Shown {
-                accounts: rows(&self.accounts)?,
-                keys: rows(&self.keys)?,
-                waits: rows(&self.waits)?,
-                requests: rows(&self.requests)?,
+                accounts: rows(self.accounts.as_deref())?,
+                keys: rows(self.keys.as_deref())?,
+                waits: rows(self.waits.as_deref())?,
+                requests: rows(self.requests.as_deref())?,
             },
         })
     }
@@ -127,19 +121,12 @@ fn read<T>(
     Ok(Some(value))
 }
 
-fn group(text: &str) -> Option<Group> {
-    let (key, reason) = text.split_once('.')?;
-    let key = match key {
-        NOBODY => None,
-        key => Some(key.parse().ok()?),
-    };
-    Some((key, Reason::from_code(reason)?))
-}
-
-/// A group as an address names it.
-pub(super) fn group_name((key, reason): Group) -> String {
-    let key = key.map_or_else(|| NOBODY.to_owned(), |id| id.to_string());
-    format!("{key}.{}", reason.code())
+/// The name of a group as rows have it: the end of its key's id, and the number of its reason.
+fn group(text: &str) -> Option<String> {
+    let (key, reason) = text.split_once('-')?;
+    let is_key = key.bytes().all(|b| b.is_ascii_alphanumeric());
+    let number: usize = reason.parse().ok()?;
+    (is_key && number < Reason::ALL.len() && number.to_string() == reason).then(|| text.to_owned())
 }
 
 impl View {
@@ -158,7 +145,7 @@ impl View {
             ("key", self.key.map(|id| id.to_string())),
             ("account", self.account.map(|id| id.to_string())),
             ("stage", self.stage.map(|stage| stage.name().to_owned())),
-            ("open", self.open.map(group_name)),
+            ("open", self.open.clone()),
             ("accounts", rows(self.shown.accounts)),
             ("keys", rows(self.shown.keys)),
             ("waits", rows(self.shown.waits)),
@@ -296,7 +283,7 @@ mod tests {
                 key,
                 account: Some(AccountId::from_u128(2)),
                 stage: Some(Stage::UpstreamHeaders),
-                open: Some((key, Reason::AccountStreamCap)),
+                open: Some("1a2b3c4d-2".to_owned()),
                 shown: Shown {
                     accounts: 100,
                     keys: 150,
@@ -312,7 +299,7 @@ mod tests {
         for query in [
             "key=x",
             "stage=asleep",
-            "open=none.x",
+            "open=none-x",
             "open=none",
             "keys=many",
         ] {

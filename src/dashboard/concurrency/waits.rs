@@ -59,10 +59,11 @@ impl Waiting {
 
 fn row(names: &Names<'_>, group: &Waits, view: &View) -> Row {
     let shell = names.shell;
-    let this = (group.key, group.reason);
-    let is_open = view.open == Some(this);
     let key = group.key.map(|id| tail(&id.to_string()));
     let key = key.unwrap_or_else(|| "none".to_owned());
+    let number = Reason::ALL.iter().position(|r| *r == group.reason);
+    let id = format!("{key}-{}", number.unwrap_or_default());
+    let is_open = view.open.as_ref() == Some(&id);
     let what = shell.t(frees(Frees::of(group.reason))).to_string();
     let soonest = group.free_at.map(|at| {
         let at_ms = names.picture.unix_ms(at);
@@ -71,15 +72,15 @@ fn row(names: &Names<'_>, group: &Waits, view: &View) -> Row {
         (left, shell.machine_time(at_ms), shell.date_time(at_ms))
     });
     Row {
-        id: format!("{key}-{}", group.reason.code()),
         name: names.key(group.key),
         why: shell.t(why(group.reason)).to_string(),
         count: group.members.len(),
         oldest: shell.span_ms(group.oldest_ms),
         frees: what,
         soonest,
-        address: view.with(|view| view.open = (!is_open).then_some(this)),
+        address: view.with(|view| view.open = (!is_open).then(|| id.clone())),
         open: is_open.then(|| members(names, group)),
+        id,
     }
 }
 
