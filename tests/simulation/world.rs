@@ -1,0 +1,535 @@
+//! The world: clients that come, wait, are served and leave, upstreams that answer, limit, fail and
+//! die, and an operator who changes things; all of it from one seed, in a time that jumps from event
+//! to event.
+//!
+//! Invariants: a run is the same whenever its seed is; time never goes back; a run has an end.
+mod operator;
+pub(crate) mod setting;
+
+use crate::{
+    judge::{Event, Judge},
+    machine::{Answer, Given, Machine, Outcome, Thing},
+    plan::{Ask, CREATE, GENERATE, JOB, Plan, STREAM},
+    rng::Rng,
+};
+use fairlane::domain::admission::{Evidence, LeaseId, Part, WaiterId};
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap},
+};
+
+/// How often the judge looks at everything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Looks {
+    /// At every event until so many requests have come.
+    pub(crate) closely_until: u64,
+    /// And then at one of so many events, and at those that follow it.
+    pub(crate) then_every: u64,
+}
+
+/// After a look in passing so many events are judged one by one.
+const IN_A_ROW: u64 = 20;
+
+/// What a run came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) requests: u64,
+    pub(crate) events: u64,
+    pub(crate) granted: u64,
+    pub(crate) parked: u64,
+    pub(crate) refused: u64,
+    pub(crate) ran_out: u64,
+    pub(crate) left: u64,
+    pub(crate) limited: u64,
+    pub(crate) failed: u64,
+    pub(crate) held_back: u64,
+    pub(crate) changes: u64,
+    pub(crate) looks: u64,
+    pub(crate) simulated_ms: u64,
+}
+
+impl Totals {
+    /// Both together.
+    pub(crate) fn and(mut self, other: &Self) -> Self {
+        let sums = [
+            (&mut self.requests, other.requests),
+            (&mut self.events, other.events),
+            (&mut self.granted, other.granted),
+            (&mut self.parked, other.parked),
+            (&mut self.refused, other.refused),
+            (&mut self.ran_out, other.ran_out),
+            (&mut self.left, other.left),
+            (&mut self.limited, other.limited),
+            (&mut self.failed, other.failed),
+            (&mut self.held_back, other.held_back),
+            (&mut self.changes, other.changes),
+            (&mut self.looks, other.looks),
+            (&mut self.simulated_ms, other.simulated_ms),
+        ];
+        for (sum, more) in sums {
+            *sum += more;
+        }
+        self
+    }
+}
+
+/// Which rule broke, where.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    pub(crate) seed: u64,
+    pub(crate) event: u64,
+    pub(crate) rule: String,
+}
+
+/// Something that is to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// The next requests of a client.
+    Arrival(usize),
+    /// Upstream's headers to a lease.
+    Headers(u64),
+    /// Five seconds after a request was written its create slot goes back.
+    Written(u64),
+    /// The response has ended.
+    End(u64),
+    /// The client has gone.
+    Leaves(u64),
+    /// Its patience is over.
+    RunsOut(u64),
+    /// The operator does something.
+    Operator,
+}
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Waiting(WaiterId),
+    Holding(Given),
+}
+
+struct Request {
+    ask: Ask,
+    place: Place,
+    attempts: u32,
+}
+
+/// Who sends requests, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) key: Option<usize>,
+    /// So many requests at once,
+    pub(crate) volley: u64,
+    /// so far apart in the mean.
+    pub(crate) every_ms: u64,
+    /// How long one takes in the mean.
+    pub(crate) length_ms: u64,
+}
+
+/// One run.
+pub(crate) struct World<M> {
+    machine: M,
+    judge: Judge,
+    plan: Plan,
+    clients: Vec<Client>,
+    rng: Rng,
+    seed: u64,
+    now: u64,
+    looks: Looks,
+    wanted: u64,
+    queue: BinaryHeap<Reverse<(u64, u64, Due)>>,
+    queued: u64,
+    requests: HashMap<u64, Request>,
+    waiting: HashMap<WaiterId, u64>,
+    /// Until when an account answers 429 to everything, and an endpoint 503.
+    sick_accounts: Vec<u64>,
+    sick_endpoints: Vec<u64>,
+    totals: Totals,
+}
+
+type Step = Result<(), String>;
+
+impl<M: Machine> World<M> {
+    pub(crate) fn new(machine: M, seed: u64, looks: Looks) -> Self {
+        let (plan, clients) = setting::of(seed);
+        Self {
+            judge: Judge::new(&plan),
+            sick_accounts: vec![0; plan.accounts.len()],
+            sick_endpoints: vec![0; plan.endpoints.len()],
+            machine,
+            plan,
+            clients,
+            rng: Rng::new(seed ^ 0x5eed),
+            seed,
+            now: 1_000_000,
+            looks,
+            wanted: 0,
+            queue: BinaryHeap::new(),
+            queued: 0,
+            requests: HashMap::new(),
+            waiting: HashMap::new(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// So many requests, until all of them are over.
+    pub(crate) fn run(mut self, requests: u64) -> Result<Totals, Broken> {
+        self.wanted = requests;
+        let outcome = self.play();
+        self.totals.simulated_ms = self.now - 1_000_000;
+        match outcome {
+            Ok(()) => Ok(self.totals),
+            Err(rule) => Err(Broken {
+                seed: self.seed,
+                event: self.totals.events,
+                rule,
+            }),
+        }
+    }
+
+    fn play(&mut self) -> Step {
+        for client in 0..self.clients.len() {
+            let first = self.rng.below(self.clients[client].every_ms);
+            self.schedule(first, Due::Arrival(client));
+        }
+        self.schedule(20_000, Due::Operator);
+        while let Some(Reverse((at, _, _))) = self.queue.peek() {
+            let at = *at;
+            match self.machine.next_wakeup().filter(|wakeup| *wakeup <= at) {
+                Some(wakeup) => {
+                    self.now = self.now.max(wakeup);
+                    self.time_out()?;
+                }
+                None => {
+                    self.now = self.now.max(at);
+                    if let Some(Reverse((_, _, due))) = self.queue.pop() {
+                        self.happen(due)?;
+                    }
+                }
+            }
+            // A request brings some twenty events at most: beyond that something runs in circles.
+            if self.totals.events > self.wanted * 40 + 100_000 {
+                return Err("it has no end".into());
+            }
+        }
+        self.judge.check_end()?;
+        match self.machine.left() {
+            (0, 0) => self.judge.check_picture(&self.machine.picture()),
+            left => Err(format!("the machine keeps {left:?} leases and waiters")),
+        }
+    }
+
+    fn schedule(&mut self, in_ms: u64, due: Due) {
+        self.queued += 1;
+        self.queue
+            .push(Reverse((self.now + in_ms, self.queued, due)));
+    }
+
+    fn happen(&mut self, due: Due) -> Step {
+        match due {
+            Due::Arrival(client) => self.arrive(client),
+            Due::Headers(id) => self.headers(id),
+            Due::Written(id) => self.written(id),
+            Due::End(id) => self.end(id),
+            Due::Leaves(id) => self.leave(id),
+            Due::RunsOut(id) => self.run_out(id),
+            Due::Operator => self.operate(),
+        }
+    }
+
+    /// What the machine did is heard by the judge, and becomes the requests' business.
+    fn hear(&mut self, event: &Event, outcome: Outcome) -> Step {
+        self.totals.events += 1;
+        let n = self.totals.events;
+        let looks = self.totals.requests <= self.looks.closely_until
+            || n % self.looks.then_every < IN_A_ROW;
+        self.judge.look_closely(looks);
+        let what = |rule: String| format!("{rule}\nafter {event:?}: {outcome:?}");
+        self.judge.hear(self.now, event, &outcome).map_err(what)?;
+        if looks {
+            self.totals.looks += 1;
+            self.judge.check_idle(self.now).map_err(what)?;
+            self.judge.check_wakeup(self.machine.next_wakeup())?;
+            self.judge.check_picture(&self.machine.picture())?;
+        }
+        let told = outcome.told.iter();
+        let held_back = told.filter(|t| matches!(t, crate::machine::Told::HeldBack { .. }));
+        self.totals.held_back += held_back.count() as u64;
+        for (waiter, answer) in outcome.settled {
+            let Some(id) = self.waiting.remove(&waiter) else {
+                continue;
+            };
+            match answer {
+                Ok(given) => self.begin(id, given),
+                Err(_) => {
+                    self.totals.refused += 1;
+                    self.requests.remove(&id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn time_out(&mut self) -> Step {
+        let outcome = self.machine.handle_timeout(self.now);
+        self.hear(&Event::TimedOut, outcome)
+    }
+
+    fn arrive(&mut self, client: usize) -> Step {
+        let who = self.clients[client].clone();
+        for _ in 0..who.volley {
+            if self.totals.requests < self.wanted {
+                self.totals.requests += 1;
+                let ask = self.compose(&who);
+                self.ask(ask, 1)?;
+            }
+        }
+        if self.totals.requests < self.wanted {
+            let next = 1 + self.rng.length(who.every_ms);
+            self.schedule(next, Due::Arrival(client));
+        }
+        Ok(())
+    }
+
+    fn compose(&mut self, who: &Client) -> Ask {
+        let rng = &mut self.rng;
+        let slots = match rng.below(100) {
+            0..70 => GENERATE,
+            70..82 => CREATE,
+            82..90 => STREAM,
+            _ => JOB,
+        };
+        let credentials = self.plan.credentials.len();
+        let is_reattach = rng.chance(40);
+        let is_owned = is_reattach || rng.chance(80);
+        let slots = if is_reattach { STREAM } else { slots };
+        Ask {
+            holder: self.totals.requests,
+            key: who.key,
+            model: rng.place(setting::MODELS),
+            slots,
+            is_reattach,
+            owner: is_owned.then(|| rng.place(credentials)),
+            preferred: (!is_owned && rng.chance(100)).then(|| rng.place(credentials)),
+            tried_accounts: Vec::new(),
+            tried_credentials: Vec::new(),
+            until: self.now + rng.of(&[500, 5_000, 15_000, 30_000, 30_000, 60_000]),
+            is_moving: false,
+        }
+    }
+
+    fn ask(&mut self, ask: Ask, attempts: u32) -> Step {
+        let (answer, outcome) = self.machine.request(self.now, &ask);
+        let id = ask.holder;
+        match answer {
+            Answer::Granted(given) => {
+                let place = Place::Holding(given);
+                let request = Request {
+                    ask: ask.clone(),
+                    place,
+                    attempts,
+                };
+                self.requests.insert(id, request);
+                self.begin(id, given);
+            }
+            Answer::Parked(waiter) => {
+                self.totals.parked += 1;
+                let place = Place::Waiting(waiter);
+                let request = Request {
+                    ask: ask.clone(),
+                    place,
+                    attempts,
+                };
+                self.requests.insert(id, request);
+                self.waiting.insert(waiter, id);
+                self.schedule(ask.until.saturating_sub(self.now), Due::RunsOut(id));
+                if self.rng.chance(150) {
+                    let patience = self.rng.length(8_000);
+                    self.schedule(patience, Due::Leaves(id));
+                }
+            }
+            Answer::Refused(_) => self.totals.refused += 1,
+        }
+        self.hear(&Event::Asked(ask, answer), outcome)
+    }
+
+    /// A request has its slot.
+    fn begin(&mut self, id: u64, given: Given) {
+        self.totals.granted += 1;
+        let Some(request) = self.requests.get_mut(&id) else {
+            return;
+        };
+        request.place = Place::Holding(given);
+        let creates = request.ask.slots[1];
+        // Some answers take so long that a probe's verdict runs out.
+        let headers = if self.rng.chance(20) {
+            20_000
+        } else {
+            self.rng.length(400)
+        };
+        self.schedule(headers, Due::Headers(id));
+        if creates && headers > 5_000 {
+            self.schedule(5_000, Due::Written(id));
+        }
+        if self.rng.chance(60) {
+            let stays = self.rng.length(2_000);
+            self.schedule(stays, Due::Leaves(id));
+        }
+    }
+
+    fn lease_of(&self, id: u64) -> Option<Given> {
+        match self.requests.get(&id)?.place {
+            Place::Holding(given) => Some(given),
+            Place::Waiting(_) => None,
+        }
+    }
+
+    fn observe(&mut self, lease: LeaseId, evidence: Evidence) -> Step {
+        let outcome = self.machine.observe(self.now, lease, evidence);
+        self.hear(&Event::Observed(lease, evidence), outcome)
+    }
+
+    fn release(&mut self, lease: LeaseId, part: Part) -> Step {
+        let outcome = self.machine.release(self.now, lease, part);
+        self.hear(&Event::Released(lease, part), outcome)
+    }
+
+    fn headers(&mut self, id: u64) -> Step {
+        let Some(given) = self.lease_of(id) else {
+            return Ok(());
+        };
+        let evidence = self.evidence(given);
+        self.observe(given.lease, evidence)?;
+        match evidence {
+            Evidence::Success => (),
+            Evidence::Limited { .. } => {
+                self.totals.limited += 1;
+                return self.move_on(id, given, false);
+            }
+            Evidence::Failed => {
+                self.totals.failed += 1;
+                return self.move_on(id, given, false);
+            }
+            // A refused credential: its neighbours may do.
+            Evidence::Answered => return self.move_on(id, given, true),
+        }
+        let (creates, keeps, key) = match self.requests.get(&id) {
+            Some(row) => (
+                row.ask.slots[1],
+                row.ask.slots[0] || row.ask.slots[2],
+                row.ask.key,
+            ),
+            None => return Ok(()),
+        };
+        if creates {
+            self.release(given.lease, Part::Create)?;
+        }
+        let client = self.clients.iter().find(|c| c.key == key);
+        let mean = client.map_or(1_000, |c| c.length_ms);
+        let length = if keeps { self.rng.length(mean) } else { 1 };
+        self.schedule(length, Due::End(id));
+        Ok(())
+    }
+
+    /// How upstream answers.
+    fn evidence(&mut self, given: Given) -> Evidence {
+        let mut accounts = self.plan.credentials[given.credential].accounts.iter();
+        let is_sick = accounts.any(|n| self.sick_accounts[*n] > self.now);
+        let rng = &mut self.rng;
+        if is_sick || rng.chance(8) {
+            let hint = rng.of(&[
+                None,
+                None,
+                Some(300),
+                Some(2_000),
+                Some(7_000),
+                Some(40_000),
+            ]);
+            return Evidence::Limited {
+                wait_ms: hint,
+                is_quota: hint.is_some_and(|ms| ms > 20_000) && rng.chance(300),
+            };
+        }
+        if self.sick_endpoints[given.endpoint] > self.now || rng.chance(5) {
+            return Evidence::Failed;
+        }
+        if rng.chance(5) {
+            return Evidence::Answered;
+        }
+        Evidence::Success
+    }
+
+    /// The slot goes back, and the request asks for another.
+    fn move_on(&mut self, id: u64, given: Given, is_credential: bool) -> Step {
+        let Some(request) = self.requests.remove(&id) else {
+            return Ok(());
+        };
+        self.release(given.lease, Part::All)?;
+        let mut ask = request.ask;
+        if ask.owner.is_some() || request.attempts >= 3 {
+            return Ok(());
+        }
+        if is_credential {
+            ask.tried_credentials.push(given.credential);
+        } else {
+            let accounts = &self.plan.credentials[given.credential].accounts;
+            ask.tried_accounts.extend(accounts);
+        }
+        ask.is_moving = true;
+        ask.preferred = None;
+        self.ask(ask, request.attempts + 1)
+    }
+
+    fn written(&mut self, id: u64) -> Step {
+        match self.lease_of(id) {
+            Some(given) => self.release(given.lease, Part::Create),
+            None => Ok(()),
+        }
+    }
+
+    /// Well or broken off by upstream: the slots go back.
+    fn end(&mut self, id: u64) -> Step {
+        let Some(given) = self.lease_of(id) else {
+            return Ok(());
+        };
+        self.requests.remove(&id);
+        if self.rng.chance(30) {
+            self.observe(given.lease, Evidence::Failed)?;
+        }
+        self.release(given.lease, Part::All)
+    }
+
+    fn leave(&mut self, id: u64) -> Step {
+        let Some(request) = self.requests.remove(&id) else {
+            return Ok(());
+        };
+        self.totals.left += 1;
+        match request.place {
+            Place::Holding(given) => self.release(given.lease, Part::All),
+            Place::Waiting(waiter) => self.withdraw(waiter),
+        }
+    }
+
+    fn run_out(&mut self, id: u64) -> Step {
+        let place = self.requests.get(&id).map(|r| (r.place, r.ask.until));
+        let Some((Place::Waiting(waiter), until)) = place else {
+            return Ok(());
+        };
+        if until > self.now {
+            return Ok(());
+        }
+        self.requests.remove(&id);
+        self.totals.ran_out += 1;
+        self.withdraw(waiter)
+    }
+
+    fn withdraw(&mut self, waiter: WaiterId) -> Step {
+        self.waiting.remove(&waiter);
+        let (waited, outcome) = self.machine.withdraw(self.now, waiter);
+        self.hear(&Event::Withdrew(waiter, waited), outcome)
+    }
+
+    fn clear(&mut self, thing: Thing) -> Step {
+        let outcome = self.machine.clear_cooldown(self.now, thing);
+        self.hear(&Event::Cleared(thing), outcome)
+    }
+}
