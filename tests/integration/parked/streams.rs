@@ -1,9 +1,4 @@
 //! Streams after a promise are what they are without one: byte for byte, whole or visibly not.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a helper whose peer does not play along has failed its test"
-)]
-
 use super::{COMMENT, LONG, asking, hold, holder, tight, waiters};
 use crate::{
     hand::WAYS,
