@@ -174,14 +174,8 @@ async fn open_realtime(
         upstream: &dialler,
         ..call.way()
     };
-    let sent = dispatch(
-        way,
-        demand,
-        call.rules(&ticket.live),
-        &ticket.live,
-        &outgoing,
-    )
-    .await;
+    let rules = call.rules(&ticket.live);
+    let sent = dispatch(way, demand, rules, &ticket.live, &outgoing).await;
     let dispatched = match sent {
         Ok(dispatched) => dispatched,
         Err(error) => {
@@ -193,6 +187,16 @@ async fn open_realtime(
         let (head, source) = relay::Source::new(call.route, dispatched, call.policy.idle, ticket);
         return Ok(Answered::Relayed(head, source));
     };
+    Ok(switched(ticket, dispatched, (*upstream, limit), upgrade))
+}
+
+/// The client's switch to a session that upstream has agreed to.
+fn switched(
+    ticket: &mut Ticket,
+    dispatched: Dispatched,
+    (upstream, limit): (Leg, u64),
+    upgrade: Upgrade,
+) -> Answered {
     let Dispatched {
         answer,
         edge,
@@ -206,12 +210,12 @@ async fn open_realtime(
         let session = realtime::Session {
             ticket,
             lease,
-            upstream: *upstream,
+            upstream,
             limit,
         };
         upgrade.serve(limit, |client, tether| session.run(client, tether));
     });
-    Ok(Answered::Switched(response, start))
+    Answered::Switched(response, start)
 }
 
 /// The model that a query names.

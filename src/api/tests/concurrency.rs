@@ -48,7 +48,7 @@ impl Bench {
         });
         async move {
             admission
-                .admit(&demand, Duration::from_secs(60), || ())
+                .admit(&demand, Duration::from_mins(1), || ())
                 .await
         }
     }

@@ -160,7 +160,7 @@ mod tests {
         runs.map(|run| (run.paint, run.path)).collect()
     }
 
-    fn check(shown: Vec<(&'static str, String)>, expect: &[(&'static str, &str)]) {
+    fn check(shown: &[(&'static str, String)], expect: &[(&'static str, &str)]) {
         let shown: Vec<_> = shown.iter().map(|(p, d)| (*p, &**d)).collect();
         assert_eq!(shown, expect);
     }
@@ -168,34 +168,34 @@ mod tests {
     #[test]
     fn every_slot_is_a_cell_held_ones_first_and_the_reserve_last() {
         check(
-            drawn(8, 1, 3, 0),
+            &drawn(8, 1, 3, 0),
             &[
                 ("rest", "M0 6h34"),
                 ("free", "M36 6h46"),
                 ("kept", "M84 6h10"),
             ],
         );
-        check(drawn(8, 1, 8, 0), &[("rest", "M0 6h94")]);
-        check(drawn(2, 0, 0, 0), &[("free", "M0 6h22")]);
+        check(&drawn(8, 1, 8, 0), &[("rest", "M0 6h94")]);
+        check(&drawn(2, 0, 0, 0), &[("free", "M0 6h22")]);
     }
 
     #[test]
     fn many_slots_are_drawn_in_proportion_and_more_than_the_cap_fills_it() {
         check(
-            drawn(142, 42, 50, 0),
+            &drawn(142, 42, 50, 0),
             &[
                 ("rest", "M0 6h50"),
                 ("free", "M50 6h50"),
                 ("kept", "M100 6h42"),
             ],
         );
-        check(drawn(4, 1, 6, 0), &[("rest", "M0 6h46")]);
+        check(&drawn(4, 1, 6, 0), &[("rest", "M0 6h46")]);
     }
 
     #[test]
     fn requests_being_started_are_a_thin_line_below_where_there_are_any() {
         let shown = drawn(8, 0, 8, 2);
-        check(shown, &[("rest", "M0 6h94"), ("thin", "M0 15h47")]);
+        check(&shown, &[("rest", "M0 6h94"), ("thin", "M0 15h47")]);
     }
 
     #[test]
