@@ -5,13 +5,16 @@ use crate::{
     app::App,
     config::Boot,
     document::read_json,
-    domain::pool::document::Mode,
+    domain::{
+        pool::document::Mode,
+        settings::{self as setting, Name},
+    },
     entropy,
     sim::{
-        CHAT_MODEL, Config, Sim, SimHandle,
+        Act, CHAT_MODEL, Config, Rule, Sim, SimHandle,
         traffic::{Profile, Traffic, TrafficHandle},
     },
-    store::{Store, operator},
+    store::{Store, operator, settings},
     telemetry::log,
 };
 use anyhow::Context as _;
@@ -39,19 +42,39 @@ const EVERY: Duration = Duration::from_secs(2);
 /// The key that is printed for the newcomer.
 const YOURS: &str = "you";
 
-/// Who makes traffic, and how.
-const CLIENTS: [(&str, Profile); 4] = [
+/// Who makes traffic, and how: one key that wants more than there is, eight that together hold half
+/// of it, and five with people behind them.
+const CLIENTS: [(&str, Profile); 14] = [
+    ("agents", Profile::Steady(150)),
+    ("build", Profile::Steady(7)),
+    ("docs", Profile::Steady(7)),
+    ("evals", Profile::Steady(7)),
+    ("nightly", Profile::Steady(7)),
+    ("review", Profile::Steady(7)),
+    ("search", Profile::Steady(7)),
+    ("support", Profile::Steady(7)),
+    ("triage", Profile::Steady(6)),
     ("chat", Profile::Interactive),
     ("editor", Profile::Interactive),
-    ("agents", Profile::Bursty),
-    ("nightly", Profile::Batch),
+    ("mobile", Profile::Interactive),
+    ("notebook", Profile::Interactive),
+    ("voice", Profile::Interactive),
 ];
 
 /// Length of the dashboard's password.
 const PASSWORD_CHARACTERS: usize = 12;
 
-/// Streams per account, small enough that a volley of the agents fills them.
-const STREAM_LIMIT: u32 = 4;
+/// Accounts of the pool, each with so many stream slots as is usual.
+const ACCOUNTS: usize = 14;
+
+/// From so many percent on the pool is shared out: what keeps people's requests from waiting.
+const FAIR_SHARE_PCT: i64 = 80;
+
+/// Now and then the provider tells one account to wait.
+const LIMITED_EVERY: Duration = Duration::from_secs(45);
+
+/// For so many seconds.
+const LIMITED_SECONDS: u64 = 15;
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let boot = Boot::from_vars(std::iter::empty())?;
@@ -82,7 +105,10 @@ async fn demo(mut boot: Boot, arguments: &Arguments) -> anyhow::Result<()> {
         keys: keys.traffic(),
     };
     let traffic = traffic.start()?;
-    show(&app, &traffic, arguments.seconds).await?;
+    tokio::select! {
+        seen = show(&app, &traffic, arguments.seconds) => seen?,
+        () = upset(&sim, &keys.upstream) => (),
+    }
     traffic.stop().await;
     app.stop().await?;
     sim.stop().await;
@@ -97,6 +123,8 @@ struct Keys {
     admin: String,
     password: String,
     clients: Vec<String>,
+    /// What the accounts present to the provider.
+    upstream: Vec<String>,
 }
 
 impl Keys {
@@ -107,6 +135,7 @@ impl Keys {
             admin: entropy::secret(entropy::ADMIN_TOKEN),
             password: short_password(),
             clients: CLIENTS.iter().map(|_| key()).collect(),
+            upstream: (0..ACCOUNTS).map(|_| entropy::secret("sk-demo-")).collect(),
         }
     }
 
@@ -127,13 +156,13 @@ fn short_password() -> String {
         .collect()
 }
 
-/// A pool shaped like a real one: three accounts, one of them with two credentials, one that only
-/// helps out.
+/// A pool shaped like a real one: accounts with a credential each, at one provider.
 fn pool(sim: &SimHandle, keys: &Keys) -> Value {
-    let account = |name: &str, priority: i32| json!({"name": name, "stream_limit": STREAM_LIMIT, "priority": priority});
-    let credential = |name: &str, account: &str| {
-        let secret = entropy::secret("sk-demo-");
-        json!({"name": name, "secret": secret, "accounts": [account], "endpoints": ["simulated"]})
+    let account = |n: usize| json!({"name": account_name(n)});
+    let credential = |n: usize| {
+        let name = format!("{}-key", account_name(n));
+        json!({"name": name, "secret": keys.upstream.get(n), "accounts": [account_name(n)],
+               "endpoints": ["simulated"]})
     };
     let key = |name: &str, secret: &str| json!({"name": name, "secret": secret});
     let mut all = vec![key(YOURS, &keys.yours)];
@@ -142,11 +171,26 @@ fn pool(sim: &SimHandle, keys: &Keys) -> Value {
     json!({
         "endpoints": [{"name": "simulated", "base_url": sim.base_url(),
                        "protocols": ["openai", "anthropic", "gemini"]}],
-        "accounts": [account("team-a", 0), account("team-b", 0), account("overflow", 1)],
-        "credentials": [credential("a-1", "team-a"), credential("a-2", "team-a"),
-                        credential("b-1", "team-b"), credential("overflow-1", "overflow")],
+        "accounts": (0..ACCOUNTS).map(account).collect::<Vec<_>>(),
+        "credentials": (0..ACCOUNTS).map(credential).collect::<Vec<_>>(),
         "keys": all,
     })
+}
+
+fn account_name(n: usize) -> String {
+    format!("team-{:02}", n + 1)
+}
+
+/// Lets the provider tell one account after the other to wait, for ever.
+async fn upset(sim: &SimHandle, secrets: &[String]) {
+    for secret in secrets.iter().cycle() {
+        tokio::time::sleep(LIMITED_EVERY).await;
+        let limited = Act {
+            headers: vec![("retry-after".to_owned(), LIMITED_SECONDS.to_string())],
+            ..Act::status(429)
+        };
+        sim.script([Rule::new(limited).credential(secret).times(1)]);
+    }
 }
 
 fn fill(db: &Path, document: &Value, secrets: &Keys) -> anyhow::Result<()> {
@@ -157,6 +201,9 @@ fn fill(db: &Path, document: &Value, secrets: &Keys) -> anyhow::Result<()> {
     super::admin::store_token(&store, "demo", &secrets.admin)?;
     let hash = access::hash_blocking(&secrets.password)?;
     store.write_blocking(move |tx| operator::set_password_hash(tx, &hash))?;
+    let threshold = Name::FairShareCongestionThresholdPct;
+    let shared = [(threshold, Some(setting::Value::Integer(FAIR_SHARE_PCT)))];
+    store.write_blocking(move |tx| settings::change(tx, 0, &shared))?;
     store.close();
     Ok(())
 }

@@ -277,7 +277,9 @@ impl Admission {
         let (view, sets) = self.split();
         let set = sets.of(view, demand);
         let mut share = sets.share(set, demand).filter(|share| !share.admits())?;
-        share.mine -= self.counted_again(set, demand);
+        if self.layout.has_several {
+            share.mine -= self.counted_again(set, demand);
+        }
         Some(share).filter(|share| !share.admits())
     }
 

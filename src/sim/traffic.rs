@@ -26,6 +26,8 @@ pub enum Profile {
     Bursty,
     /// Whole answers, one after the other, all the time.
     Batch,
+    /// So many who each have one stream after the other, without a rest.
+    Steady(u64),
 }
 
 /// Traffic that is to be made.

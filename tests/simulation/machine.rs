@@ -205,8 +205,8 @@ impl Machine for Real {
 
     fn withdraw(&mut self, now: u64, waiter: WaiterId) -> (bool, Outcome) {
         let mut effects = Effects::default();
-        let waited = self.admission.withdraw(at(now), waiter, &mut effects);
-        (waited, outcome(effects))
+        let was_there = self.admission.withdraw(at(now), waiter, &mut effects);
+        (was_there, outcome(effects))
     }
 
     fn clear_cooldown(&mut self, now: u64, thing: Thing) -> Outcome {

@@ -150,8 +150,8 @@ impl Machine for Faulty {
         if matches!(self.fault, Fault::LosesWithdrawals) {
             return (true, Outcome::default());
         }
-        let (waited, outcome) = self.inner.withdraw(now, self.name(waiter));
-        (waited, self.spoil(outcome))
+        let (was_there, outcome) = self.inner.withdraw(now, self.name(waiter));
+        (was_there, self.spoil(outcome))
     }
 
     fn clear_cooldown(&mut self, now: u64, thing: Thing) -> Outcome {

@@ -194,16 +194,14 @@ impl<M: Machine> World<M> {
         self.schedule(20_000, Due::Operator);
         while let Some(Reverse((at, _, _))) = self.queue.peek() {
             let at = *at;
-            match self.machine.next_wakeup().filter(|wakeup| *wakeup <= at) {
-                Some(wakeup) => {
-                    self.now = self.now.max(wakeup);
-                    self.time_out()?;
-                }
-                None => {
-                    self.now = self.now.max(at);
-                    if let Some(Reverse((_, _, due))) = self.queue.pop() {
-                        self.happen(due)?;
-                    }
+            let wakeup = self.machine.next_wakeup();
+            if let Some(wakeup) = wakeup.filter(|wakeup| *wakeup <= at) {
+                self.now = self.now.max(wakeup);
+                self.time_out()?;
+            } else {
+                self.now = self.now.max(at);
+                if let Some(Reverse((_, _, due))) = self.queue.pop() {
+                    self.happen(due)?;
                 }
             }
             // A request brings some twenty events at most: beyond that something runs in circles.
@@ -258,12 +256,11 @@ impl<M: Machine> World<M> {
             let Some(id) = self.waiting.remove(&waiter) else {
                 continue;
             };
-            match answer {
-                Ok(given) => self.begin(id, given),
-                Err(_) => {
-                    self.totals.refused += 1;
-                    self.requests.remove(&id);
-                }
+            if let Ok(given) = answer {
+                self.begin(id, given);
+            } else {
+                self.totals.refused += 1;
+                self.requests.remove(&id);
             }
         }
         Ok(())
@@ -524,8 +521,8 @@ impl<M: Machine> World<M> {
 
     fn withdraw(&mut self, waiter: WaiterId) -> Step {
         self.waiting.remove(&waiter);
-        let (waited, outcome) = self.machine.withdraw(self.now, waiter);
-        self.hear(&Event::Withdrew(waiter, waited), outcome)
+        let (was_there, outcome) = self.machine.withdraw(self.now, waiter);
+        self.hear(&Event::Withdrew(waiter, was_there), outcome)
     }
 
     fn clear(&mut self, thing: Thing) -> Step {

@@ -96,6 +96,8 @@ pub struct Layout {
     pub(super) weights: HashMap<KeyId, u32>,
     /// Whether any account cools by model.
     pub(super) is_per_model: bool,
+    /// Whether any credential takes slots on several accounts at once.
+    pub(super) has_several: bool,
 }
 
 /// Gives out numbers.
@@ -149,16 +151,17 @@ impl Numbers {
             }
         }
         Layout {
-            gates,
             breakers,
             dependents,
             breaker_count: self.endpoints.len(),
             subjects: self.listed.as_slice().into(),
             account_numbers,
             weights: pool.keys().iter().map(|k| (k.id, k.weight)).collect(),
+            has_several: gates.iter().any(|gates| gates.spans_several()),
             is_per_model: pool.accounts().iter().any(|a| a.cooldown_per_model),
             pool,
             limits,
+            gates,
         }
     }
 

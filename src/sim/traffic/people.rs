@@ -30,6 +30,7 @@ pub(super) const fn number_of(profile: Profile) -> u64 {
         Profile::Interactive => 3,
         Profile::Bursty => 1,
         Profile::Batch => 2,
+        Profile::Steady(streams) => streams,
     }
 }
 
@@ -64,7 +65,11 @@ impl Person {
         };
         let mut lines: Vec<_> = (0..lines).map(|_| Line::new(self.desk.address)).collect();
         // Those behind one key do not start in step.
-        sleep(Duration::from_millis(700 * self.number)).await;
+        let apart = match self.profile {
+            Profile::Steady(_) => 40,
+            _ => 700,
+        };
+        sleep(Duration::from_millis(apart * self.number)).await;
         for turn in 0_u64.. {
             let asked = lines
                 .iter_mut()
@@ -75,6 +80,7 @@ impl Person {
                 Profile::Interactive => between(2_000, 5_000),
                 Profile::Bursty => between(6_000, 12_000),
                 Profile::Batch => between(300, 900),
+                Profile::Steady(_) => between(0, 50),
             };
             sleep(rest.max(told.min(PATIENCE))).await;
         }

@@ -61,10 +61,10 @@ impl Books {
                 self.released(*lease, *part);
                 Ok(Vec::new())
             }
-            Event::Withdrew(waiter, waited) => {
+            Event::Withdrew(waiter, was_there) => {
                 let waits = self.waiters.remove(waiter).is_some();
-                must(waits == *waited, || {
-                    format!("{waiter:?} left; the machine says {waited}")
+                must(waits == *was_there, || {
+                    format!("{waiter:?} left; the machine says {was_there}")
                 })?;
                 Ok(Vec::new())
             }

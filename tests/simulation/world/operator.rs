@@ -40,7 +40,7 @@ impl<M: Machine> World<M> {
         let key = rng.place(plan.keys.len());
         match rng.below(10) {
             0 => {
-                plan.accounts[account].stream = rng.of(&[None, Some(1), Some(3), Some(6), Some(0)])
+                plan.accounts[account].stream = rng.of(&[None, Some(1), Some(3), Some(6), Some(0)]);
             }
             1 => plan.accounts[account].create = rng.of(&[None, Some(1), Some(4), Some(0)]),
             2 => plan.caps.stream = rng.within(1, 6) as u32,
