@@ -355,10 +355,12 @@ mod tests {
         metrics.waited(Duration::from_millis(1));
         metrics.store_committed(Duration::from_millis(1));
         let text = metrics.render(Snapshot::default()).unwrap();
-        let named: Vec<&str> = text
+        let mut named: Vec<&str> = text
             .lines()
             .filter(|l| !l.contains("_bucket") && !l.starts_with("# HELP"))
             .collect();
+        // Those of one name come in no order.
+        named.sort_unstable();
         insta::assert_snapshot!(named.join("\n"));
     }
 }
