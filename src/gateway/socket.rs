@@ -161,6 +161,7 @@ async fn open_realtime(
     if let Some(key) = &key {
         check_model(key, &model)?;
     }
+    ticket.holds(call.door.reserve(key.as_deref()).await?);
     let ties: Ties = call.ties(key.as_ref().map(|k| k.id), None).await?;
     let demand = call.demand(ticket.id(), (key.clone(), Some(Arc::clone(&model))), ties);
     let outgoing = Renamed {

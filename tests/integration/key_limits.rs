@@ -3,6 +3,7 @@ use crate::{
     hand::{Caller, WAYS},
     harness::{Answer, KEY, Setup, World, chat, get, post},
     pool::{CHAT, chat_with, limited, ranked, secret},
+    sockets::Socket,
 };
 use fairlane::{
     domain::{ids::KeyId, reason::Reason},
@@ -376,5 +377,29 @@ async fn limits_are_read_back_as_they_were_set() {
         world.app.store().key(id).await.unwrap().unwrap().limits,
         stored.limits
     );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn each_turn_on_a_socket_is_a_request_of_its_key() {
+    let world = with(&json!({"requests_per_minute": 2})).start().await;
+    let mut socket = Socket::open(&world, "/v1/responses").await;
+    for _ in 0..2 {
+        assert_eq!(socket.turn(&json!({})).await["type"], "response.completed");
+    }
+    let told = socket.turn(&json!({})).await;
+    assert_eq!(told["status"], 429, "{told}");
+    assert_eq!(told["error"]["code"], "key_rate_limited");
+    drop(socket);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_realtime_session_is_in_flight_as_long_as_it_lasts() {
+    let world = with(&json!({"concurrency": 1})).start().await;
+    let mut socket = Socket::open(&world, "/v1/realtime?model=m").await;
+    assert_eq!(socket.event().await["type"], "session.created");
+    check_refused(&ask(&world).await, "key_concurrency_cap", &["1"]);
+    drop(socket);
     world.end().await;
 }

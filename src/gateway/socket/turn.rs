@@ -170,6 +170,7 @@ async fn attempt(call: &Call<'_>, ticket: &mut Ticket, request: &Request) -> Res
     if let (Some(key), Some(model)) = (&key, &model) {
         super::check_model(key, model)?;
     }
+    ticket.holds(call.door.reserve(key.as_deref()).await?);
     let mut ties = call.ties(key.as_ref().map(|k| k.id), Some(&peeked)).await?;
     if let Some(pinned) = request.pinned {
         pin(&mut ties, pinned)?;
@@ -215,7 +216,11 @@ async fn again(
     outgoing: &Framed<'_>,
 ) -> Result<Sent, Refused> {
     let admission = call.way().admission;
-    let patience = call.rules(&ticket.live).patience;
+    let rules = call.rules(&ticket.live);
+    let left = rules
+        .answer_by
+        .map(|by| by.saturating_duration_since(Instant::now()));
+    let patience = left.map_or(rules.patience, |left| left.min(rules.patience));
     ticket.live.reach(Stage::Selected);
     let ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
     demand.until = admission.now().plus(ms);
