@@ -4,7 +4,7 @@
 //! any time; it is not read while whoever takes its messages has no room, so that memory stays
 //! bounded; a peer that is read from and answers no ping within [`PONG_WITHIN`] is gone.
 use crate::{clock::Instant, ports::SocketIo};
-use futures_util::{Sink as _, Stream as _};
+use futures_util::{Sink as _, SinkExt as _, Stream as _};
 use std::{
     collections::VecDeque,
     future::{Future as _, poll_fn},
@@ -12,7 +12,10 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
-use tokio::time::Sleep;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    time::Sleep,
+};
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
@@ -36,6 +39,9 @@ const ROOM_BYTES: usize = 64 << 10;
 
 /// Kept by each side for reading; larger messages grow it while they come.
 const READ_BUFFER_BYTES: usize = 8 << 10;
+
+/// As much as is thrown away of what a peer still sends when it has been told that it is over.
+const DRAINED_BYTES: usize = 64 << 20;
 
 /// What a side has to say.
 #[derive(Debug)]
@@ -244,12 +250,33 @@ impl Leg {
                 match self.next(true).await {
                     Heard::Message(_) | Heard::Room => {}
                     Heard::Closed(_) if !self.is_flushed => {}
-                    Heard::Closed(_) | Heard::Lost(_) => return,
+                    Heard::Closed(_) => return,
+                    Heard::Lost(_) => return self.drain().await,
                 }
             }
         };
         // Whoever does not agree in time finds the connection closed.
         let _in_time = tokio::time::timeout(within, closing).await;
+    }
+
+    /// Reads on without keeping anything, until the peer ends too: a connection that is closed over
+    /// unread data is reset, and the peer would never see why.
+    async fn drain(&mut self) {
+        if self.socket.flush().await.is_err() {
+            return;
+        }
+        let io = self.socket.get_mut();
+        if io.shutdown().await.is_err() {
+            return;
+        }
+        let mut piece = vec![0; READ_BUFFER_BYTES];
+        let mut left = DRAINED_BYTES;
+        while let Ok(read @ 1..) = io.read(&mut piece).await {
+            left = left.saturating_sub(read);
+            if left == 0 {
+                return;
+            }
+        }
     }
 }
 

@@ -1,6 +1,10 @@
 //! Silence and its end, on a side whose peer is moved by hand.
 use super::*;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use futures_util::StreamExt as _;
+use tokio::{
+    io::DuplexStream,
+    net::{TcpListener, TcpStream},
+};
 
 const LIMIT: u64 = 1 << 20;
 
@@ -114,4 +118,32 @@ async fn a_side_without_room_is_known_by_what_waits_for_it() {
     assert!(matches!(heard, Heard::Room), "{heard:?}");
     read.unwrap();
     assert!(leg.has_room());
+}
+
+#[tokio::test]
+async fn a_peer_that_sends_too_much_is_read_on_until_it_has_seen_why() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let peer = TcpStream::connect(listener.local_addr().unwrap())
+        .await
+        .unwrap();
+    let (ours, _) = listener.accept().await.unwrap();
+    let mut peer = WebSocketStream::from_raw_socket(peer, Role::Client, None).await;
+    let mut leg = Leg::new(Box::new(ours), Role::Server, LIMIT).await;
+    let far_over = usize::try_from(LIMIT).unwrap() * 32;
+    let sending = async move {
+        peer.send(Message::binary(vec![0; far_over])).await.unwrap();
+        peer.next().await.unwrap().unwrap()
+    };
+    let refusing = async {
+        let Heard::Lost(lost) = leg.next(true).await else {
+            panic!("it is over the limit");
+        };
+        leg.close(fault(&lost, LIMIT), Duration::from_secs(10))
+            .await;
+    };
+    let (seen, ()) = tokio::join!(sending, refusing);
+    let Message::Close(Some(frame)) = seen else {
+        panic!("{seen:?}");
+    };
+    assert_eq!(frame.code, CloseCode::Size);
 }
