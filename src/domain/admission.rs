@@ -51,6 +51,7 @@ use self::{
     subjects::Subjects,
 };
 use super::{
+    breaker::Breaker,
     ids::{KeyId, RequestId},
     moment::Moment,
     pool::{EdgeIndex, EdgeRef},
@@ -244,7 +245,7 @@ impl Admission {
     ) -> Decision {
         // Whoever finds its own lane occupied stands behind it: what keeps the first keeps it too.
         let denial = if self.lanes.waiting(demand.key_id()) > 0 && self.has_lane(demand) {
-            Denial::NoRoom
+            self.denial(demand).unwrap_or(Denial::NoRoom)
         } else {
             match self.try_grant(now, demand) {
                 Ok(grant) => {
@@ -258,6 +259,14 @@ impl Admission {
             queue::tell_held_back(demand, share, effects);
         }
         self.park_or_refuse(now, demand, denial)
+    }
+
+    /// What keeps a request from going now; `None` if nothing does. Nothing is taken.
+    fn denial(&mut self, demand: &Demand) -> Option<Denial> {
+        if self.view().select(demand).is_none() {
+            return Some(Denial::NoRoom);
+        }
+        self.held_back(demand).map(Denial::FairShare)
     }
 
     fn try_grant(&mut self, now: Moment, demand: &Demand) -> Result<Grant, Denial> {
@@ -321,12 +330,13 @@ impl Admission {
         if demand.kinds.stream {
             self.sets.hold(&row.gates.subjects, (key, weight), 1);
         }
+        let was_due = self.subjects.breaker(row.breaker) == Breaker::Due;
         let has_shot = self.take_shots(now, lease, &row);
         self.follow(&row.gates);
         if has_shot {
+            self.reassess(&row.gates, was_due);
             // What awaits a verdict does not serve: the rest may be less tight without it.
-            self.reassess_all();
-            self.has_shifted = self.layout.limits.fair_share_pct > 0;
+            self.has_shifted |= self.layout.limits.fair_share_pct > 0;
         }
         self.leases.insert(lease, row);
         Grant {
@@ -348,21 +358,20 @@ impl Admission {
         }
     }
 
-    /// What cools or rests on the way of a lease has changed, and with it what can serve.
-    fn reassess(&mut self, gates: &Gates) {
+    /// What cools on the way of a lease has changed, and with it what can serve; where its breaker
+    /// has turned, that is so for all that it is the breaker of.
+    fn reassess(&mut self, gates: &Gates, has_turned: bool) {
+        if has_turned {
+            return self.reassess_all();
+        }
         for limited in &gates.limited {
             self.reassess_subject(limited.subject);
         }
     }
 
     fn reassess_subject(&mut self, subject: u32) {
-        let view = View {
-            layout: &self.layout,
-            subjects: &self.subjects,
-            order: &self.order,
-            wanted: &self.wanted,
-        };
-        self.sets.refresh(view, self.layout.dependents(subject));
+        let (view, sets) = self.split();
+        sets.refresh(view, view.layout.dependents(subject));
     }
 
     fn reassess_all(&mut self) {
@@ -395,10 +404,13 @@ impl Admission {
         let mut has_changed = freed != Kinds::NONE;
         if part == Part::All
             && let Some(row) = self.leases.remove(&lease)
-            && self.pass_shots(lease, &row, effects)
         {
-            has_changed = true;
-            self.reassess_all();
+            let before = self.subjects.breaker(row.breaker);
+            if self.pass_shots(lease, &row, effects) {
+                has_changed = true;
+                let has_turned = self.subjects.breaker(row.breaker) != before;
+                self.reassess(&gates, has_turned);
+            }
         }
         if has_changed {
             self.follow(&gates);

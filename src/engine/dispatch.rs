@@ -155,6 +155,26 @@ pub async fn dispatch(
     }
 }
 
+/// Gets a lease for a request, which waits for at most `patience`, and not beyond `answer_by`. Where
+/// it stands meanwhile is seen in its `progress`.
+pub async fn admit(
+    admission: &Admission,
+    demand: &mut Demand,
+    (patience, answer_by): (Duration, Option<Instant>),
+    progress: &Progress,
+) -> Result<Lease, Denied> {
+    progress.reach(Stage::Selected);
+    let left = answer_by.map(|by| by.duration_since(Instant::now()));
+    let patience = left.map_or(patience, |left| left.min(patience));
+    let ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+    demand.until = admission.now().plus(ms);
+    let shared = Arc::new(demand.clone());
+    let park = || progress.reach(Stage::Parked);
+    let lease = admission.admit(&shared, patience, park).await?;
+    progress.reach(Stage::Admitted);
+    Ok(lease)
+}
+
 /// One request's way through its attempts.
 struct Course<'a> {
     route: Route<'a>,
@@ -204,19 +224,11 @@ impl Course<'_> {
     }
 
     async fn admit(&mut self, demand: &mut Demand) -> Result<Lease, Denied> {
-        self.progress.reach(Stage::Selected);
         let asked_at = Instant::now();
-        let left = self.answer_by.map(|by| by.duration_since(asked_at));
-        let patience = left.map_or(self.patience, |left| left.min(self.patience));
-        let ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
-        demand.until = self.route.admission.now().plus(ms);
-        let shared = Arc::new(demand.clone());
-        let (admission, progress) = (self.route.admission, self.progress);
-        let park = || progress.reach(Stage::Parked);
-        let admitted = admission.admit(&shared, patience, park);
+        let patience = (self.patience, self.answer_by);
+        let admitted = admit(self.route.admission, demand, patience, self.progress);
         let lease = self.committing(admitted).await?;
-        self.progress.reach(Stage::Admitted);
-        self.patience = patience.saturating_sub(asked_at.elapsed());
+        self.patience = self.patience.saturating_sub(asked_at.elapsed());
         // Only now is it known that there is somewhere to go on to.
         if let Some(last) = self.last.take() {
             self.route.observer.moved(last.why());

@@ -237,11 +237,11 @@ impl Admission {
         self.leases.insert(lease, row);
         let news = effects.notes.get(told..).unwrap_or_default();
         let has_turned = |note: &Note| matches!(note, Note::Tripped(_) | Note::Closed(_));
-        let scope = if news.iter().any(has_turned) {
-            self.reassess_all();
+        let has_turned = news.iter().any(has_turned);
+        self.reassess(&gates, has_turned);
+        let scope = if has_turned {
             Scope::All
         } else {
-            self.reassess(&gates);
             Scope::Lease(&gates)
         };
         let takes_away = |note: &Note| matches!(note, Note::Cooled { .. } | Note::Tripped(_));

@@ -1,6 +1,6 @@
 //! What admission looks like from outside: how each account stands, and which edges a request would
 //! be tried on.
-use super::{Admission, Demand, Refusal, Subject, Why, blocked::Blocked};
+use super::{Admission, Demand, Denial, Refusal, Subject, Why, blocked::Blocked};
 use crate::domain::{
     breaker::Breaker,
     cooldown::Cooldown,
@@ -57,11 +57,10 @@ pub enum Foreseen {
 impl Admission {
     /// What would become of a request that came now. Nothing is taken.
     pub fn foresee(&mut self, demand: &Demand) -> Foreseen {
-        let could_go = self.view().select(demand).is_some();
-        let blocked = match self.held_back(demand).filter(|_| could_go) {
-            None if could_go => return Foreseen::Goes,
-            Some(share) => Blocked::ForNow(Refusal::fair_share(&share)),
-            None => self.view().blocked(demand),
+        let blocked = match self.denial(demand) {
+            None => return Foreseen::Goes,
+            Some(Denial::FairShare(share)) => Blocked::ForNow(Refusal::fair_share(&share)),
+            Some(Denial::NoRoom) => self.view().blocked(demand),
         };
         let why = blocked.why();
         if !blocked.passes_by(demand.until) || !self.layout.limits.may_park {

@@ -8,7 +8,6 @@ use super::{
     Admission, Demand, Denial, Effects, Settled, WaiterId,
     lanes::{GroupId, Stand},
     layout::Gates,
-    queue::tell_held_back,
     sets::{Set, SetId},
 };
 use crate::domain::moment::Moment;
@@ -122,10 +121,7 @@ impl Admission {
             }
             Err(Denial::NoRoom) => Tried::NoRoom,
             Err(Denial::FairShare(share)) => {
-                let waiter = self.waiters.get_mut(&stand.head);
-                if waiter.is_some_and(|w| !std::mem::replace(&mut w.is_told, true)) {
-                    tell_held_back(&demand, share, effects);
-                }
+                self.tell_once(stand.head, &demand, share, effects);
                 Tried::HeldBack
             }
         }

@@ -70,7 +70,11 @@ impl Admission {
                 let could_go = view.select(&row.demand).is_some();
                 (!could_go).then(|| view.blocked(&row.demand).why())
             });
-            let why = of_group.unwrap_or_else(|| self.why_not(&row.demand));
+            let why = of_group.unwrap_or_else(|| {
+                let share = self.held_back(&row.demand);
+                let why = share.as_ref().map(Refusal::fair_share);
+                why.unwrap_or_else(|| self.view().blocked(&row.demand).why())
+            });
             Waiting {
                 waiter,
                 holder: row.demand.holder,

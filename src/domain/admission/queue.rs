@@ -153,17 +153,28 @@ impl Admission {
 
     /// Why a parked request waits, or `None` if it waits no more. Looks at every candidate, and so
     /// is for those whose client is still there to be told.
-    pub fn why_waiting(&mut self, waiter: WaiterId) -> Option<Refusal> {
-        let demand = Arc::clone(&self.waiters.get(&waiter)?.demand);
-        Some(self.why_not(&demand))
+    pub fn why_waiting(&mut self, waiter: WaiterId, effects: &mut Effects) -> Option<Refusal> {
+        let demand = self.demand_of(waiter)?;
+        Some(match self.denial(&demand) {
+            Some(Denial::FairShare(share)) => {
+                self.tell_once(waiter, &demand, share, effects);
+                Refusal::fair_share(&share)
+            }
+            Some(Denial::NoRoom) | None => self.view().blocked(&demand).why(),
+        })
     }
 
-    /// Why a request may not go now.
-    pub(super) fn why_not(&mut self, demand: &Demand) -> Refusal {
-        let could_go = self.view().select(demand).is_some();
-        match self.held_back(demand).filter(|_| could_go) {
-            Some(share) => Refusal::fair_share(&share),
-            None => self.view().blocked(demand).why(),
+    /// Says of a parked request that fair share holds it back, unless that was said before.
+    pub(super) fn tell_once(
+        &mut self,
+        waiter: WaiterId,
+        demand: &Demand,
+        share: Share,
+        effects: &mut Effects,
+    ) {
+        let row = self.waiters.get_mut(&waiter);
+        if row.is_some_and(|row| !std::mem::replace(&mut row.is_told, true)) {
+            tell_held_back(demand, share, effects);
         }
     }
 

@@ -319,7 +319,11 @@ impl Books {
             }
             Event::Withdraw(n) if !self.parked.is_empty() => {
                 let (waiter, _) = self.parked.remove(n % self.parked.len());
-                assert!(self.machine.why_waiting(waiter).is_some());
+                assert!(
+                    self.machine
+                        .why_waiting(waiter, &mut Effects::default())
+                        .is_some()
+                );
                 assert!(self.machine.withdraw(NOW, waiter, &mut effects));
                 assert!(!self.machine.withdraw(NOW, waiter, &mut effects));
             }

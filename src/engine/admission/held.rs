@@ -22,7 +22,7 @@ impl Parked {
     pub(super) fn give_up(&mut self) -> Option<Refusal> {
         let waiter = self.waiter.take()?;
         self.admission.run(|state, now, effects| {
-            let why = state.machine.why_waiting(waiter);
+            let why = state.machine.why_waiting(waiter, effects);
             state.answers.remove(&waiter);
             state.machine.withdraw(now, waiter, effects);
             why

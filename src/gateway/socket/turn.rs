@@ -217,24 +217,15 @@ async fn again(
 ) -> Result<Sent, Refused> {
     let admission = call.way().admission;
     let rules = call.rules(&ticket.live);
-    let left = rules
-        .answer_by
-        .map(|by| by.saturating_duration_since(Instant::now()));
-    let patience = left.map_or(rules.patience, |left| left.min(rules.patience));
-    ticket.live.reach(Stage::Selected);
-    let ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
-    demand.until = admission.now().plus(ms);
-    let (key, model) = (demand.key.clone(), demand.model.clone());
-    let park = || ticket.live.reach(Stage::Parked);
-    let admitted = admission.admit(&Arc::new(demand), patience, park).await;
-    let lease = match admitted {
+    let patience = (rules.patience, rules.answer_by);
+    let lease = match dispatch::admit(admission, &mut demand, patience, &ticket.live).await {
         Ok(lease) => lease,
         Err(denied) => {
             let error = dispatch::Undelivered::Denied(denied);
+            let Demand { key, model, .. } = demand;
             return Err(call.explained(error, key.as_deref(), (model, ties)).await);
         }
     };
-    ticket.live.reach(Stage::Admitted);
     ticket.live.attempt();
     let edge = lease.edge().clone();
     let text = outgoing.text_for(&edge);

@@ -45,7 +45,9 @@ fn an_owner_is_never_left_and_reading_reaches_it_in_any_state() {
         panic!("an owner that is full is waited for");
     };
     assert_eq!(
-        a.why_waiting(waiter).unwrap().reason,
+        a.why_waiting(waiter, &mut Effects::default())
+            .unwrap()
+            .reason,
         Reason::OwnerSaturated
     );
     for state in [State::Draining, State::Disabled(DisabledReason::Auth)] {

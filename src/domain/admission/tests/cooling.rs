@@ -26,7 +26,10 @@ fn send(a: &mut Admission, ms: u64) -> Result<(LeaseId, u128), Reason> {
         Decision::Granted(g) => Ok((g.lease, g.edge.credential().id.as_u128())),
         Decision::Refused(refusal) => Err(refusal.reason),
         Decision::Parked(waiter) => {
-            let why = a.why_waiting(waiter).unwrap().reason;
+            let why = a
+                .why_waiting(waiter, &mut Effects::default())
+                .unwrap()
+                .reason;
             a.withdraw(at(0), waiter, &mut Effects::default());
             Err(why)
         }

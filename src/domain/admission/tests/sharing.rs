@@ -54,7 +54,10 @@ fn send(a: &mut Admission, asked: Demand) -> Result<LeaseId, Reason> {
         Decision::Granted(grant) => Ok(grant.lease),
         Decision::Refused(refusal) => Err(refusal.reason),
         Decision::Parked(waiter) => {
-            let why = a.why_waiting(waiter).unwrap().reason;
+            let why = a
+                .why_waiting(waiter, &mut Effects::default())
+                .unwrap()
+                .reason;
             a.withdraw(NOW, waiter, &mut effects);
             Err(why)
         }
@@ -189,6 +192,47 @@ fn the_first_denial_of_a_request_is_told_once_with_its_numbers() {
     assert!(effects.notes.is_empty() && effects.settled.is_empty());
     a.release(NOW, held[0], Part::All, &mut effects);
     assert_eq!(effects.settled.len(), 1, "within its share again");
+}
+
+#[test]
+fn whoever_stands_behind_one_that_is_held_back_is_told_of_too() {
+    let mut a = tight(1, 1);
+    fill(&mut a, Some(3), 2);
+    fill(&mut a, Some(1), 4);
+    let told = |effects: &Effects| -> Vec<u128> {
+        let notes = effects.notes.iter();
+        let held_back = notes.filter_map(|note| match note {
+            Note::HeldBack { request, .. } => Some(request.as_u128()),
+            _ => None,
+        });
+        held_back.collect()
+    };
+    let mut effects = Effects::default();
+    for n in 1..=3 {
+        let asked = Demand {
+            holder: RequestId::from_u128(n),
+            ..of(Some(1))
+        };
+        a.request(NOW, &Arc::new(asked), &mut effects);
+    }
+    assert_eq!(told(&effects), [1, 2, 3]);
+    // One that found the pool full is told of when it is held back for the first time.
+    let mut effects = Effects::default();
+    let last = fill(&mut a, Some(3), 2);
+    let asked = Demand {
+        holder: RequestId::from_u128(4),
+        ..of(Some(1))
+    };
+    let parked = a.request(NOW, &Arc::new(asked), &mut effects);
+    let Decision::Parked(fourth) = parked else {
+        panic!("{parked:?}")
+    };
+    a.release(NOW, last[0], Part::All, &mut effects);
+    assert_eq!(told(&effects), []);
+    let why = a.why_waiting(fourth, &mut effects).unwrap();
+    assert_eq!(why.reason, Reason::ApiKeyStreamFairShare);
+    a.why_waiting(fourth, &mut effects);
+    assert_eq!(told(&effects), [4]);
 }
 
 #[test]
