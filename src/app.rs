@@ -2,7 +2,7 @@
 //! adapter.
 use crate::{
     access::Access,
-    api,
+    api, clock,
     config::Boot,
     crypto, dashboard,
     domain::{
@@ -13,7 +13,10 @@ use crate::{
         },
         settings::Name,
     },
-    engine::owners::Owners,
+    engine::{
+        owners::Owners,
+        picture::{Picture, Totals},
+    },
     gateway::{Elsewhere, Gateway, Reply, server},
     peer::Peer,
     ports::{Ledger, Upstream},
@@ -57,17 +60,6 @@ pub struct App {
     accepting: Vec<JoinHandle<()>>,
     background: Vec<JoinHandle<()>>,
     _claim: Claim,
-}
-
-/// How full the pool is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Streams {
-    /// Streams held by requests.
-    pub in_flight: u64,
-    /// Streams that ordinary requests may hold; `None` where some account is unlimited.
-    pub capacity: Option<u64>,
-    /// Requests parked.
-    pub waiting: usize,
 }
 
 impl App {
@@ -140,14 +132,8 @@ impl App {
     }
 
     /// How full the pool is.
-    pub fn streams(&self) -> Streams {
-        let admission = self.gateway.configuration.admission();
-        let (in_flight, capacity) = admission.stream_totals();
-        Streams {
-            in_flight,
-            capacity,
-            waiting: admission.counts().1,
-        }
+    pub fn totals(&self) -> Totals {
+        Picture::take(&self.gateway.configuration, clock::unix_millis()).totals
     }
 
     /// The store, for those that look at an instance from inside its process.

@@ -19,6 +19,7 @@ mod i18n;
 mod keys;
 mod live;
 mod login;
+mod names;
 mod overview;
 mod pool;
 mod preferences;
@@ -30,6 +31,7 @@ mod shell;
 mod snippets;
 mod standing;
 mod tested;
+mod ticks;
 mod time;
 mod wants;
 
@@ -59,7 +61,7 @@ struct Shared {
     i18n: i18n::I18n,
     fullness: fullness::Fullness,
     pending: pool::Pending,
-    ticks: concurrency::Ticks,
+    ticks: ticks::Ticks,
 }
 
 /// What the dashboard shows and changes.
@@ -96,7 +98,7 @@ impl State {
             i18n,
             fullness,
             pending,
-            ticks: concurrency::Ticks::default(),
+            ticks: ticks::Ticks::default(),
         })))
     }
 
@@ -132,7 +134,7 @@ impl State {
         &self.0.pending
     }
 
-    fn ticks(&self) -> &concurrency::Ticks {
+    fn ticks(&self) -> &ticks::Ticks {
         &self.0.ticks
     }
 

@@ -84,6 +84,7 @@ aside-none = { $count ->
    *[other] Every account takes work.
 }
 busy-title = Keys that hold or wait for most
+busy-help = A share is what a key may hold while the pool is congested. With room to spare it may hold more.
 busy-none = No key holds a stream, none waits.
 busy-key-removed = a removed key
 busy-key-none = without a key

@@ -71,6 +71,7 @@ aside-none = { $count ->
    *[other] 모든 계정이 요청을 받고 있습니다.
 }
 busy-title = 슬롯을 가장 많이 쓰거나 기다리는 키
+busy-help = 배분 몫은 풀이 혼잡할 때 키가 점유할 수 있는 한도입니다. 여유가 있으면 그보다 더 쓸 수 있습니다.
 busy-none = 슬롯을 쓰거나 기다리는 키가 없습니다.
 busy-key-removed = 제거된 키
 busy-key-none = 키 없음

@@ -71,6 +71,7 @@ aside-none = { $count ->
    *[other] 所有账号都可接收请求。
 }
 busy-title = 占用或等待槽位最多的密钥
+busy-help = 公平份额是资源池拥塞时密钥可占用的上限；有空余时可以占用更多。
 busy-none = 没有密钥占用或等待槽位。
 busy-key-removed = 已移除的密钥
 busy-key-none = 无密钥

@@ -258,14 +258,14 @@ async fn show(app: &App, traffic: &TrafficHandle, seconds: Option<u64>) -> anyho
 
 /// The state in a few lines of fixed shape.
 fn summary(app: &App, traffic: &TrafficHandle) -> Vec<String> {
-    let streams = app.streams();
+    let streams = app.totals();
     let of = streams
         .capacity
         .map_or_else(|| "∞".to_owned(), |c| c.to_string());
     let mut lines = vec![
         format!(
             "pool       {:>3} of {of} streams in flight, {} waiting for a slot",
-            streams.in_flight, streams.waiting
+            streams.in_flight, streams.waiters
         ),
         format!(
             "{:10} {:>7} {:>9} {:>8} {:>7} {:>8}",

@@ -8,23 +8,17 @@
 mod accounts;
 mod bar;
 mod keys;
-mod names;
 mod requests;
 mod reset;
 mod strip;
-mod ticks;
 mod view;
 mod waits;
-
-pub(super) use self::ticks::Ticks;
 
 use self::{
     accounts::Accounts,
     keys::Keys,
-    names::Names,
     requests::Requests,
     strip::{Paints, Strip},
-    ticks::Seen,
     view::{Asked, Filters, View},
     waits::Waiting,
 };
@@ -32,8 +26,10 @@ use super::{
     State,
     error::Trouble,
     live,
+    names::Names,
     session::Operator,
     shell::{Shell, render},
+    ticks::Seen,
     wants::Wants,
 };
 use askama::Template;
@@ -119,14 +115,15 @@ async fn show(
         Ok(asked) => asked,
         Err(trouble) => return trouble.respond(&shell, wants),
     };
-    let seen = state.ticks().seen(&state).await;
     match wants {
         Wants::Page => {
+            let seen = state.ticks().anew(&state).await;
             let mut page = ConcurrencyPage::new(shell, &seen, &view);
             page.notice = asked.notice(&page.shell);
             render(&page)
         }
         Wants::Fragment => {
+            let seen = state.ticks().seen(&state).await;
             let name = format!(
                 "{} {} {}",
                 shell.locale.tag(),

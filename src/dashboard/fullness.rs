@@ -3,7 +3,7 @@
 //! Invariant: a stretch without a look is a gap, never a zero. After a start there is nothing yet,
 //! and if the task that looks should end, what it has seen grows old and leaves.
 use super::State;
-use crate::clock;
+use crate::{clock, engine::picture::Picture};
 use std::{
     collections::VecDeque,
     sync::{Mutex, PoisonError},
@@ -35,7 +35,7 @@ pub(super) struct Seen {
 pub(super) struct Fullness(Mutex<VecDeque<Seen>>);
 
 impl Fullness {
-    fn note(&self, now_ms: i64, in_flight: u64, capacity: Option<u64>) {
+    pub(super) fn note(&self, now_ms: i64, in_flight: u64, capacity: Option<u64>) {
         let step = now_ms / STEP_MS;
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A wall clock that was set back must not leave steps of the future.
@@ -69,13 +69,11 @@ impl State {
         looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             looks.tick().await;
-            self.look_at_fullness(clock::unix_millis());
+            let now_ms = clock::unix_millis();
+            let totals = Picture::take(self.reload().configuration(), now_ms).totals;
+            self.fullness()
+                .note(now_ms, totals.in_flight, totals.capacity);
         }
-    }
-
-    pub(super) fn look_at_fullness(&self, now_ms: i64) {
-        let (in_flight, capacity) = self.reload().configuration().admission().stream_totals();
-        self.fullness().note(now_ms, in_flight, capacity);
     }
 }
 

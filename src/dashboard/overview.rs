@@ -14,22 +14,17 @@ use super::{
     attention::Attention,
     error::Trouble,
     live,
+    names::Names,
     session::Operator,
     shell::{Shell, render},
+    ticks::Seen,
     wants::Wants,
 };
-use crate::{
-    clock,
-    domain::{pool::Pool, settings::Name},
-    engine::{
-        live::{Registry, Stage},
-        look::Look,
-    },
-};
+use crate::{domain::settings::Name, engine::picture::Totals};
 use askama::Template;
 use axum::{extract, response::Response};
 use http::HeaderMap;
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 #[derive(Template)]
 #[template(path = "overview.html", blocks = ["live"])]
@@ -40,17 +35,14 @@ struct OverviewPage {
     recent: Recent,
     aside: List<AccountRow>,
     busy: List<KeyRow>,
+    /// Whether keys are held to shares.
+    has_shares: bool,
 }
 
 /// The pool at this moment.
 struct Now {
     looked_at: i64,
-    in_flight: u64,
-    /// What ordinary requests may hold; `None` where some account is unlimited.
-    capacity: Option<u64>,
-    /// What is kept for clients that come back to a running response.
-    reserve: u64,
-    waiting: usize,
+    totals: Totals,
     /// How long the one has waited that waits longest.
     oldest_wait: Option<String>,
     requests: usize,
@@ -60,27 +52,58 @@ struct Now {
 }
 
 impl Now {
+    fn new(shell: &Shell, seen: &Seen) -> Self {
+        let picture = &seen.picture;
+        let accounts = picture.pool.accounts();
+        let oldest = picture.totals.oldest_wait_ms;
+        Self {
+            looked_at: picture.look.now_ms(),
+            totals: picture.totals,
+            oldest_wait: oldest.map(|ms| shell.span_ms(ms)),
+            requests: seen.live.len(),
+            accounts: accounts.len(),
+            active: accounts.iter().filter(|a| a.state.takes_work()).count(),
+            keys: picture.pool.keys().len(),
+        }
+    }
+
+    /// All streams, the reserve included; what the bar is drawn of.
+    fn all(&self) -> u64 {
+        self.totals.capacity.unwrap_or(0) + self.totals.reserve
+    }
+
     /// Whether there is a number of streams to be full of.
     fn has_room(&self) -> bool {
-        self.capacity
-            .is_some_and(|ordinary| ordinary + self.reserve > 0)
+        self.totals.capacity.is_some() && self.all() > 0
     }
 
-    /// The bar's parts, in per mille of all streams: what is in flight, and where the reserve
-    /// begins.
+    /// So many streams as a part of the bar, in per mille.
+    fn mille(&self, streams: u64) -> u64 {
+        (streams * 1000 / self.all().max(1)).min(1000)
+    }
+
+    /// The bar's parts, in per mille: what is in flight, and where the reserve begins.
     fn bar(&self) -> (u64, u64) {
-        let ordinary = self.capacity.unwrap_or(0);
-        let all = (ordinary + self.reserve).max(1);
-        let part = |streams: u64| (streams * 1000 / all).min(1000);
-        (part(self.in_flight), part(ordinary))
+        let capacity = self.totals.capacity.unwrap_or(0);
+        (self.mille(self.totals.in_flight), self.mille(capacity))
     }
 
-    /// Where the reserve is drawn, and how wide, in per cent of the bar.
+    /// Where the reserve is drawn, and how wide.
     fn bar_reserve(&self) -> (String, String) {
-        let per_cent = |mille: u64| format!("{}.{}%", mille / 10, mille % 10);
         let (_, begins) = self.bar();
         (per_cent(begins), per_cent(1000 - begins))
     }
+
+    /// Where it begins to be congested.
+    fn bar_congested(&self) -> Option<String> {
+        let from = self.totals.congested_from()?;
+        Some(per_cent(self.mille(from)))
+    }
+}
+
+/// A part of the bar as the drawing has it.
+fn per_cent(mille: u64) -> String {
+    format!("{}.{}%", mille / 10, mille % 10)
 }
 
 /// `GET /`.
@@ -90,7 +113,11 @@ pub(super) async fn show(
     (wants, headers): (Wants, HeaderMap),
     _: Operator,
 ) -> Response {
-    match page(&state, shell.clone()).await {
+    let seen = match wants {
+        Wants::Page => state.ticks().anew(&state).await,
+        Wants::Fragment => state.ticks().seen(&state).await,
+    };
+    match page(&state, shell.clone(), &seen).await {
         Ok(page) => match wants {
             Wants::Page => render(&page),
             Wants::Fragment => live::answer(&page.as_live(), &headers),
@@ -99,70 +126,45 @@ pub(super) async fn show(
     }
 }
 
-async fn page(state: &State, shell: Shell) -> Result<OverviewPage, Trouble> {
-    let now_ms = clock::unix_millis();
+async fn page(state: &State, shell: Shell, seen: &Seen) -> Result<OverviewPage, Trouble> {
+    let picture = &seen.picture;
+    let now_ms = picture.look.now_ms();
     let found = state.store().recent(recent::since(now_ms)).await?;
     // The step that is running shows what is so now, whenever the last look was.
-    state.look_at_fullness(now_ms);
-    let seen = state.fullness().window(now_ms);
-    let configuration = state.reload().configuration();
-    let pool = Arc::clone(&configuration.pool());
-    let settings = Arc::clone(&configuration.settings());
-    let admission = configuration.admission();
+    let totals = picture.totals;
+    state
+        .fullness()
+        .note(now_ms, totals.in_flight, totals.capacity);
+    let full = state.fullness().window(now_ms);
+    let settings = Arc::clone(&state.reload().configuration().settings());
     let is_kept = settings.integer(Name::RequestLogRetentionDays) > 0;
-    let now = now(state, &shell, &pool, now_ms);
-    let look = Look::new(admission, now_ms);
+    let standing = (&*picture.pool, &picture.look);
     Ok(OverviewPage {
-        attention: Attention::find(&shell, (&pool, &look), &settings, &state.store().health()),
-        recent: Recent::new(&shell, (&found, is_kept), (&seen, now.in_flight), now_ms),
-        now,
-        aside: lists::accounts(&shell, (&pool, &look), &settings),
-        busy: lists::keys(&shell, &pool, admission.holdings()),
+        attention: Attention::find(&shell, standing, &settings, &state.store().health()),
+        recent: Recent::new(&shell, (&found, is_kept), (&full, totals.in_flight), now_ms),
+        now: Now::new(&shell, seen),
+        aside: lists::accounts(&shell, standing, &settings),
+        busy: lists::keys(&Names::new(&shell, picture)),
+        has_shares: picture.has_shares(),
         shell,
     })
 }
 
-fn now(state: &State, shell: &Shell, pool: &Pool, now_ms: i64) -> Now {
-    let admission = state.reload().configuration().admission();
-    let (in_flight, capacity) = admission.stream_totals();
-    let accounts = pool.accounts();
-    Now {
-        looked_at: now_ms,
-        in_flight,
-        capacity,
-        reserve: admission.stream_reserve(),
-        waiting: admission.counts().1,
-        oldest_wait: oldest_wait(state.live()).map(|wait| shell.span(wait)),
-        requests: state.live().count(),
-        accounts: accounts.len(),
-        active: accounts.iter().filter(|a| a.state.takes_work()).count(),
-        keys: pool.keys().len(),
-    }
-}
-
-/// How long the request has waited for a slot that waits longest.
-fn oldest_wait(live: &Registry) -> Option<Duration> {
-    let waits = live.snapshot().into_iter().filter_map(|request| {
-        let since = request.micros(Stage::Parked)?;
-        let is_waiting = request.stage() == Stage::Parked;
-        is_waiting.then(|| {
-            request
-                .received_at
-                .elapsed()
-                .saturating_sub(Duration::from_micros(since))
-        })
-    });
-    waits.max()
-}
-
 #[cfg(test)]
 pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
-    let now = |capacity| Now {
+    let now = |capacity: Option<u64>| Now {
         looked_at: recent::samples::NOW_MS,
-        in_flight: 3,
-        capacity,
-        reserve: 1,
-        waiting: 2,
+        totals: Totals {
+            in_flight: 3,
+            capacity,
+            reserve: 1,
+            threshold_pct: if capacity == Some(12) { 20 } else { 80 },
+            serving: capacity,
+            in_flight_serving: 3,
+            leases: 3,
+            waiters: 2,
+            oldest_wait_ms: None,
+        },
         oldest_wait: capacity.map(|_| shell.span_ms(12_000)),
         requests: 5,
         accounts: 2,
@@ -181,6 +183,7 @@ pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
             rows: Vec::new(),
             more: 0,
         },
+        has_shares: false,
         shell: shell.clone(),
     };
     let all = OverviewPage {
@@ -188,9 +191,15 @@ pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
         recent: recent::samples::busy(shell),
         aside: lists::samples::accounts(shell),
         busy: lists::samples::keys(shell),
+        has_shares: true,
         ..none(Some(12), true)
     };
-    let pages = [all, none(None, true), none(Some(0), false)];
+    let pages = [
+        all,
+        none(None, true),
+        none(Some(0), false),
+        none(Some(9), true),
+    ];
     pages
         .iter()
         .map(|page| ("overview", page.render().unwrap()))
@@ -200,17 +209,21 @@ pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ids::RequestId;
 
     #[test]
-    fn the_bar_ends_with_the_reserve() {
-        let check = |in_flight, capacity, reserve, expect| {
+    fn the_bar_ends_with_the_reserve_and_is_marked_where_it_begins_to_be_congested() {
+        let check = |in_flight, capacity, reserve, expect, congested: Option<&str>| {
             let now = Now {
                 looked_at: 0,
-                in_flight,
-                capacity,
-                reserve,
-                waiting: 0,
+                totals: Totals {
+                    in_flight,
+                    capacity,
+                    reserve,
+                    threshold_pct: 50,
+                    serving: capacity,
+                    in_flight_serving: in_flight,
+                    ..Totals::default()
+                },
                 oldest_wait: None,
                 requests: 0,
                 accounts: 0,
@@ -218,25 +231,11 @@ mod tests {
                 keys: 0,
             };
             assert_eq!(now.bar(), expect);
+            assert_eq!(now.bar_congested().as_deref(), congested);
         };
-        check(3, Some(6), 2, (375, 750));
-        check(8, Some(6), 2, (1000, 750));
-        check(0, Some(0), 0, (0, 0));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn only_who_waits_now_is_the_oldest_who_waits() {
-        let registry = Registry::default();
-        let desk = registry.desk();
-        let gone = desk.enter(RequestId::from_u128(1), false);
-        gone.reach(Stage::Parked);
-        tokio::time::advance(Duration::from_secs(3)).await;
-        gone.reach(Stage::Admitted);
-        assert_eq!(oldest_wait(&registry), None);
-        let waits = desk.enter(RequestId::from_u128(2), false);
-        tokio::time::advance(Duration::from_secs(1)).await;
-        waits.reach(Stage::Parked);
-        tokio::time::advance(Duration::from_secs(5)).await;
-        assert_eq!(oldest_wait(&registry), Some(Duration::from_secs(5)));
+        check(3, Some(6), 2, (375, 750), Some("37.5%"));
+        check(8, Some(6), 2, (1000, 750), Some("37.5%"));
+        check(0, Some(0), 0, (0, 0), None);
+        check(4, None, 0, (1000, 0), None);
     }
 }

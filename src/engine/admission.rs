@@ -20,11 +20,11 @@ use crate::{
     domain::{
         admission::{
             Admission as Machine, Decision, Demand, Effects, Explained, Foreseen, Grant, HeldLease,
-            Holding, Kinds, Layout, Refusal, Standing, Subject, WaiterId, Waiting,
+            Kinds, Layout, Refusal, Standing, Subject, WaiterId, Waiting,
         },
         breaker::Breaker,
         cooldown::Kept,
-        ids::{EndpointId, KeyId},
+        ids::EndpointId,
         moment::Moment,
         reason::Reason,
     },
@@ -275,26 +275,11 @@ impl Admission {
         (state.machine.leases(), state.machine.waiters())
     }
 
-    /// (streams in flight, ordinary capacity); no capacity where some account is unlimited.
-    pub fn stream_totals(&self) -> (u64, Option<u64>) {
-        self.lock().machine.stream_totals()
-    }
-
-    /// What every client key holds and waits for; `None` stands for requests without a key.
-    pub fn holdings(&self) -> HashMap<Option<KeyId>, Holding> {
-        self.lock().machine.holdings()
-    }
-
     /// Who holds what and who waits for what, at one moment.
     pub fn picture(&self) -> (Moment, Vec<HeldLease>, Vec<Waiting>) {
         let now = self.now();
         let mut state = self.lock();
         (now, state.machine.held(), state.machine.waiting())
-    }
-
-    /// Streams that only clients coming back may hold.
-    pub fn stream_reserve(&self) -> u64 {
-        self.lock().machine.stream_reserve()
     }
 
     /// One event of the machine, and the delivery of what came of it.

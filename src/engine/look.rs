@@ -35,6 +35,12 @@ impl Look {
         self.standings.get(&subject).cloned().unwrap_or_default()
     }
 
+    /// Whether nothing of a subject as a whole cools or awaits a verdict.
+    pub fn lets_pass(&self, subject: Subject) -> bool {
+        let standing = self.standings.get(&subject);
+        standing.is_none_or(|standing| standing.cooldown.lets_pass())
+    }
+
     /// An endpoint's breaker.
     pub fn breaker(&self, endpoint: EndpointId) -> Breaker {
         self.breakers.get(&endpoint).copied().unwrap_or_default()

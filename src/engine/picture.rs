@@ -5,6 +5,7 @@
 //!
 //! Invariant: a picture is of one moment; `accounts` and `credentials` stand in the pool's order.
 mod caps;
+mod serving;
 mod share;
 mod waits;
 
@@ -13,9 +14,10 @@ pub use self::{
     waits::{Frees, Waits},
 };
 
+use self::{caps::Quota, serving::Serving, share::Shares};
 use super::{configuration::Configuration, live::Progress, look::Look};
 use crate::domain::{
-    admission::{HeldLease, Kinds, Limits, Share, Waiting},
+    admission::{HeldLease, Kinds, Limits, Waiting},
     ids::{AccountId, CredentialId, KeyId, RequestId},
     moment::Moment,
     pool::Pool,
@@ -55,14 +57,16 @@ impl Used {
 pub struct Totals {
     /// Streams that ordinary requests may hold; `None` where some account is unlimited.
     pub capacity: Option<u64>,
-    /// Streams held there.
+    /// Of these, what can serve now and does not cool or rest; `None` where that is unlimited.
+    pub serving: Option<u64>,
+    /// Streams held.
     pub in_flight: u64,
+    /// Of these, the ones held on what can serve now.
+    pub in_flight_serving: u64,
     /// Streams that only those may hold who come back to a running response.
     pub reserve: u64,
     /// From how many percent of the capacity on it is congested; 0 = never.
     pub threshold_pct: u32,
-    /// Whether keys are held to their shares now.
-    pub is_congested: bool,
     /// Requests that hold slots, anywhere.
     pub leases: usize,
     /// Requests that wait.
@@ -72,11 +76,19 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// From how many streams on it is congested, where that can be.
+    /// From how many streams in flight on it is congested, where that can be. What cools counts for
+    /// nothing in this, so that what is held there comes on top.
     pub fn congested_from(&self) -> Option<u64> {
         let threshold = u64::from(self.threshold_pct);
-        let capacity = self.capacity.filter(|_| threshold > 0)?;
-        Some((capacity * threshold).div_ceil(100))
+        let serving = self.serving.filter(|all| threshold > 0 && *all > 0)?;
+        let elsewhere = self.in_flight.saturating_sub(self.in_flight_serving);
+        Some((serving * threshold).div_ceil(100) + elsewhere)
+    }
+
+    /// Whether keys are held to their shares now.
+    pub fn is_congested(&self) -> bool {
+        self.congested_from()
+            .is_some_and(|from| self.in_flight >= from)
     }
 }
 
@@ -161,14 +173,18 @@ impl Picture {
         (now, mut leases, waiting): (Moment, Vec<HeldLease>, Vec<Waiting>),
     ) -> Self {
         leases.sort_unstable_by_key(|held| held.lease);
-        let accounts = on_accounts(&pool, limits, &leases);
+        let quotas = caps::quotas(&pool, limits);
+        let accounts = on_accounts(&pool, &quotas, &leases);
         let credentials = with_credentials(&pool, &leases);
+        let serving = Serving::find((&pool, &look), &quotas, (&accounts, &credentials));
         let mut totals = totals(&pool, limits, &accounts);
+        totals.serving = serving.capacity();
+        totals.in_flight_serving = serving.in_flight;
         totals.leases = leases.len();
         totals.waiters = waiting.len();
         totals.oldest_wait_ms = waiting.iter().map(|w| now.since(w.parked_at)).max();
         let mut keys = of_keys(&pool, &leases, (&waiting, now));
-        let shares = share::Shares::new((&pool, &look), &accounts, (&leases, &keys));
+        let shares = Shares::new(&pool, &serving, (&leases, &keys));
         for key in &mut keys {
             key.share = shares.of(key, limits.fair_share_pct);
         }
@@ -199,20 +215,23 @@ impl Picture {
             .collect()
     }
 
+    /// Whether keys are held to shares.
+    pub fn has_shares(&self) -> bool {
+        self.keys.iter().any(|key| key.share.is_some())
+    }
+
     /// A moment in milliseconds since 1970.
     pub fn unix_ms(&self, moment: Moment) -> i64 {
         self.look.unix_ms(moment)
     }
 }
 
-fn on_accounts(pool: &Pool, limits: Limits, leases: &[HeldLease]) -> Vec<OnAccount> {
-    let all = pool.accounts().iter();
-    let mut accounts: Vec<OnAccount> = all
-        .map(|account| OnAccount {
-            caps: Caps::of(account, pool, limits),
-            ..OnAccount::default()
-        })
-        .collect();
+fn on_accounts(pool: &Pool, quotas: &[Vec<Quota>], leases: &[HeldLease]) -> Vec<OnAccount> {
+    let with = |quotas: &Vec<Quota>| OnAccount {
+        caps: caps::together(quotas),
+        ..OnAccount::default()
+    };
+    let mut accounts: Vec<OnAccount> = quotas.iter().map(with).collect();
     let places = places(pool.accounts().iter().map(|account| account.id));
     let mut by_key: Vec<BTreeMap<Option<KeyId>, u64>> = vec![BTreeMap::new(); accounts.len()];
     for held in leases {
@@ -260,17 +279,6 @@ fn totals(pool: &Pool, limits: Limits, accounts: &[OnAccount]) -> Totals {
         let ordinary = on.caps.ordinary();
         totals.capacity = totals.capacity.zip(ordinary).map(|(sum, more)| sum + more);
     }
-    totals.is_congested = totals.capacity.is_some_and(|capacity| {
-        let share = Share {
-            capacity,
-            in_flight: totals.in_flight,
-            mine: 0,
-            weight: 1,
-            weights: 1,
-            threshold_pct: limits.fair_share_pct,
-        };
-        capacity > 0 && share.is_congested()
-    });
     totals
 }
 

@@ -1,8 +1,8 @@
 //! Accounts with their slots: what stands aside first, then what is full, then the busiest; what is idle
 //! is a count.
-use super::{List, bar::Bar, names::Names, strip::Paints, view::View};
+use super::{List, bar::Bar, strip::Paints, view::View};
 use crate::{
-    dashboard::standing::Stand,
+    dashboard::{names::Names, standing::Stand},
     domain::pool::{Account, Credential, State},
     engine::picture::OnAccount,
 };

@@ -46,7 +46,8 @@ fn cell(slots: u64) -> (u64, &'static str) {
 
 impl Bar {
     pub(super) fn new(on: &OnAccount, paints: &Paints) -> Option<Self> {
-        let slots = on.caps.streams?;
+        // Where each credential has a quota of its own and there is none, nothing may be held.
+        let slots = on.caps.streams.filter(|slots| *slots > 0)?;
         let mut bar = Self::empty(slots);
         let held = parts(&on.by_key, paints);
         let mut at = 0;
@@ -200,6 +201,14 @@ mod tests {
 
     #[test]
     fn without_a_limit_there_is_nothing_to_be_full_of() {
-        assert_eq!(Bar::new(&OnAccount::default(), &Paints::default()), None);
+        let caps = Caps {
+            streams: None,
+            ..Caps::default()
+        };
+        let on = OnAccount {
+            caps,
+            ..OnAccount::default()
+        };
+        assert_eq!(Bar::new(&on, &Paints::default()), None);
     }
 }

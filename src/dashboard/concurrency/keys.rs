@@ -1,12 +1,10 @@
 //! Keys that hold or wait: those over their share first, then those that wait; what is idle is a count.
-use super::{
-    List,
-    accounts::tail,
-    names::{Named, Names},
-    strip::Paints,
-    view::View,
+use super::{List, accounts::tail, strip::Paints, view::View};
+use crate::{
+    dashboard::names::{Named, Names},
+    domain::ids::KeyId,
+    engine::picture::OfKey,
 };
-use crate::{domain::ids::KeyId, engine::picture::OfKey};
 use std::{cmp::Reverse, collections::HashMap};
 
 /// The width of a bar.
@@ -86,7 +84,7 @@ impl Keys {
             },
             idle,
             has_refused: refused.is_some(),
-            has_shares: all.iter().any(|key| key.share.is_some()),
+            has_shares: names.picture.has_shares(),
         }
     }
 }

@@ -1,12 +1,10 @@
 //! Requests in flight, oldest first, each with the stage that it waits at.
-use super::{
-    List,
-    accounts::tail,
-    names::{Named, Names},
-    ticks::Seen,
-    view::View,
-};
+use super::{List, accounts::tail, view::View};
 use crate::{
+    dashboard::{
+        names::{Named, Names},
+        ticks::Seen,
+    },
     domain::admission::HeldLease,
     engine::live::{Progress, Stage},
 };

@@ -1,13 +1,13 @@
 //! What the operator can put right by hand, each behind a page that says beforehand what it does.
 //!
 //! Invariant: what is done stands in the audit log; what cannot be written down is not done.
-use super::names::Names;
 use crate::{
     clock,
     dashboard::{
         State,
         error::Trouble,
         form::Form,
+        names::Names,
         session::{Operator, go},
         shell::{Shell, render},
         wants::Wants,
@@ -89,7 +89,6 @@ pub(super) async fn reset(
         return Trouble::from(error).respond(&shell, wants);
     }
     let healed = admission.recount();
-    state.ticks().forget();
     let counts = format!("slots={}&granted={}", healed.slots, healed.granted);
     go(format!("/concurrency?done=reset&{counts}"), wants)
 }
@@ -170,10 +169,7 @@ pub(super) async fn release(
     Form(which): Form<Which>,
 ) -> Response {
     match released(&state, &which).await {
-        Ok(()) => {
-            state.ticks().forget();
-            go("/concurrency?done=released".to_owned(), wants)
-        }
+        Ok(()) => go("/concurrency?done=released".to_owned(), wants),
         Err(trouble) => trouble.respond(&shell, wants),
     }
 }

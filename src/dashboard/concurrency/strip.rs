@@ -1,9 +1,7 @@
 //! The pool as one wide bar, by key, and the same in words; and which key has which colour.
-use super::{
-    names::{Named, Names},
-    view::View,
-};
+use super::view::View;
 use crate::{
+    dashboard::names::{Named, Names},
     domain::ids::KeyId,
     engine::picture::{Picture, Totals},
 };

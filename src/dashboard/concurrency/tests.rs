@@ -224,7 +224,7 @@ fn large_fragment(language: &str) -> (String, usize) {
     let mut seen = large().seen();
     let keys = seen.picture.keys.iter();
     seen.refused = Some(keys.map(|key| (key.key, 7)).collect());
-    assert!(seen.picture.totals.is_congested && seen.picture.waits.len() > 100);
+    assert!(seen.picture.totals.is_congested() && seen.picture.waits.len() > 100);
     let page = ConcurrencyPage::new(shell, &seen, &View::default());
     let fragment = page.as_live().render().unwrap();
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());

@@ -2,9 +2,9 @@
 //!
 //! Invariant: a value that cannot be read is refused, never passed over. An empty value, which forms
 //! send, is no wish.
-use super::{ROWS, names::Names};
+use super::ROWS;
 use crate::{
-    dashboard::{error::Trouble, shell::Shell},
+    dashboard::{error::Trouble, names::Names, shell::Shell},
     domain::{
         ids::{AccountId, KeyId},
         reason::Reason,

@@ -1,12 +1,10 @@
 //! Those who wait, by key and by what they wait for; one group can be unfolded.
-use super::{
-    List,
-    accounts::tail,
-    names::{Named, Names},
-    view::View,
-};
+use super::{List, accounts::tail, view::View};
 use crate::{
-    dashboard::standing::span_until,
+    dashboard::{
+        names::{Named, Names},
+        standing::span_until,
+    },
     domain::reason::Reason,
     engine::picture::{Frees, Waits},
 };

@@ -1,9 +1,14 @@
 //! Two short lists: accounts that are not plainly active, and the keys that hold or wait for most.
-use super::super::{pool::ordinary, shell::Shell, standing::Stand};
+use super::super::{
+    names::{Named, Names},
+    pool::ordinary,
+    shell::Shell,
+    standing::Stand,
+};
 use crate::{
     domain::{
-        admission::{Holding, Subject},
-        ids::{AccountId, KeyId},
+        admission::Subject,
+        ids::AccountId,
         pool::{Credential, Pool},
         settings::Settings,
     },
@@ -66,42 +71,37 @@ pub(super) fn accounts(
 
 /// A key that holds or waits.
 pub(super) struct KeyRow {
-    /// Its requests that have ended; nothing for requests without a key.
+    /// Where it is drawn alone; nothing for requests without a key.
     pub(super) path: Option<String>,
-    pub(super) name: String,
-    /// Whether the text is a name, the same in every language.
-    pub(super) is_name: bool,
-    pub(super) streams: usize,
+    pub(super) name: Named,
+    pub(super) streams: u64,
+    /// What it may hold while the pool is congested, where keys are held to that.
+    pub(super) share: Option<u64>,
+    pub(super) is_over: bool,
     pub(super) waiting: usize,
 }
 
-/// Those that hold most first; of equals, those that wait for most.
-pub(super) fn keys(
-    shell: &Shell,
-    pool: &Pool,
-    holdings: HashMap<Option<KeyId>, Holding>,
-) -> List<KeyRow> {
-    let mut rows: Vec<KeyRow> = holdings
-        .into_iter()
-        .map(|(id, holding)| {
-            let key = id.and_then(|id| pool.keys().iter().find(|key| key.id == id));
-            let name = match (id, key) {
-                (_, Some(key)) => key.name.to_string(),
-                (Some(_), None) => shell.t("busy-key-removed").to_string(),
-                (None, None) => shell.t("busy-key-none").to_string(),
-            };
-            KeyRow {
-                path: id.map(|id| format!("/requests?key={id}")),
-                name,
-                is_name: key.is_some(),
-                streams: holding.streams,
-                waiting: holding.waiting,
-            }
+/// Those over their share first, then those that hold most; of equals, those that wait for most.
+pub(super) fn keys(names: &Names<'_>) -> List<KeyRow> {
+    let busy = names.picture.keys.iter().filter(|key| !key.is_idle());
+    let mut rows: Vec<KeyRow> = busy
+        .map(|key| KeyRow {
+            path: key.key.map(|id| format!("/concurrency?key={id}")),
+            name: names.key(key.key),
+            streams: key.used.streams,
+            share: key.share,
+            is_over: key.is_over(),
+            waiting: key.waiting,
         })
         .collect();
     rows.sort_by(|a, b| {
-        let rank = |row: &KeyRow| (Reverse(row.streams), Reverse(row.waiting));
-        rank(a).cmp(&rank(b)).then_with(|| a.name.cmp(&b.name))
+        let rank = |row: &KeyRow| {
+            let (streams, waiting) = (Reverse(row.streams), Reverse(row.waiting));
+            (Reverse(row.is_over), streams, waiting)
+        };
+        rank(a)
+            .cmp(&rank(b))
+            .then_with(|| a.name.text.cmp(&b.name.text))
     });
     List::new(rows)
 }
@@ -111,7 +111,11 @@ pub(super) mod samples {
     use super::*;
     use crate::{
         dashboard::standing,
-        domain::pool::{DisabledReason, State, edges::sample},
+        domain::{
+            ids::KeyId,
+            pool::{DisabledReason, State, edges::sample},
+        },
+        engine::picture::{OfKey, Picture, Used},
     };
 
     pub(in super::super) fn accounts(shell: &Shell) -> List<AccountRow> {
@@ -136,15 +140,30 @@ pub(super) mod samples {
     }
 
     pub(in super::super) fn keys(shell: &Shell) -> List<KeyRow> {
-        let holding = |streams, waiting| Holding { streams, waiting };
-        let holdings = HashMap::from([
-            (Some(sample::key(1).id), holding(2, 1)),
-            (Some(KeyId::from_u128(99)), holding(4, 0)),
-            (None, holding(0, 7)),
-        ]);
+        let of = |key, streams, waiting, share| OfKey {
+            key,
+            weight: Some(1),
+            used: Used {
+                streams,
+                ..Used::default()
+            },
+            share,
+            waiting,
+            oldest_wait_ms: None,
+        };
         let mut contents = sample::contents(1);
-        contents.keys = vec![sample::key(1)];
-        let list = super::keys(shell, &Pool::new(contents), holdings);
+        contents.keys = vec![sample::key(1), sample::key(2)];
+        let picture = Picture {
+            keys: vec![
+                of(Some(sample::key(1).id), 2, 1, Some(6)),
+                of(Some(sample::key(2).id), 9, 4, Some(6)),
+                of(Some(KeyId::from_u128(99)), 4, 0, None),
+                of(None, 0, 7, None),
+            ],
+            pool: Arc::new(Pool::new(contents)),
+            ..Picture::default()
+        };
+        let list = super::keys(&Names::new(shell, &picture));
         List { more: 1, ..list }
     }
 }

@@ -13,21 +13,33 @@ use crate::{
 };
 use std::time::Duration;
 
-const ACCOUNT: &str = "preset=openai&name=team&base_url=https://api.openai.com/v1&secret=sk-0123456789abcdef&limit=own&own_limit=2";
+const ACCOUNT: &str = "preset=openai&name=team&base_url=https://api.openai.com/v1&secret=sk-0123456789abcdef&limit=own&own_limit=";
 
 async fn with_a_key() -> Bench {
+    with_a_key_and("2").await
+}
+
+/// With so many streams on the account.
+async fn with_a_key_and(limit: &str) -> Bench {
     let bench = bench().await;
     bench.set_up().await;
-    bench.post("/setup/account", ACCOUNT).await;
+    bench
+        .post("/setup/account", &format!("{ACCOUNT}{limit}"))
+        .await;
     let made = bench.post("/setup/key", "name=nightly").await;
     assert_eq!(made.status, StatusCode::OK);
     bench
 }
 
 fn demand(bench: &Bench) -> Arc<Demand> {
+    demand_of(bench, "nightly")
+}
+
+fn demand_of(bench: &Bench, name: &str) -> Arc<Demand> {
     let pool = bench.state.reload().configuration().pool();
+    let key = pool.keys().iter().find(|key| &*key.name == name);
     Arc::new(Demand {
-        key: pool.keys().first().cloned(),
+        key: key.cloned(),
         protocol: Protocol::OpenAi,
         model: Some("m".into()),
         kinds: Kinds::STREAM,
@@ -50,7 +62,8 @@ async fn nothing_is_said_to_be_nothing_and_every_tile_leads_on() {
     page.says("Every account takes work.");
     page.says("plus 1 in reserve");
     assert!(!page.text.contains("0.00"));
-    for path in ["/pool", "/requests"] {
+    page.says("Fair share is off");
+    for path in ["/concurrency", "/concurrency#waits", "/pool", "/requests"] {
         page.says(&format!("href=\"{path}\"><span class=\"tile-name\""));
         assert_eq!(bench.get(path).await.status, StatusCode::OK);
     }
@@ -76,6 +89,44 @@ async fn who_holds_and_who_waits_is_shown_by_key_while_it_lasts() {
     let page = bench.get("/").await;
     page.says("No key holds a stream, none waits.");
     page.says("In flight: now 0, peak 1, capacity 1");
+}
+
+#[tokio::test]
+async fn a_key_over_its_share_stands_first_and_says_so_while_the_pool_is_congested() {
+    let bench = with_a_key_and("6").await;
+    assert_eq!(
+        bench.post("/setup/key", "name=people").await.status,
+        StatusCode::OK
+    );
+    let form = "version=0&fair_share_congestion_threshold_pct=80&was.fair_share_congestion_threshold_pct=0";
+    let saved = bench
+        .post("/settings", &format!("{form}&confirmed=yes"))
+        .await;
+    assert_eq!(saved.location(), "/settings?done=saved");
+
+    let admission = bench.state.reload().configuration().admission();
+    let patience = Duration::from_secs(30);
+    let mut held = Vec::new();
+    for _ in 0..5 {
+        let demand = demand_of(&bench, "nightly");
+        held.push(admission.admit(&demand, patience, || ()).await.unwrap());
+    }
+    bench.get("/").await.says("Congested: keys are held");
+    let people = demand_of(&bench, "people");
+    let waits = admission.admit(&people, patience, || ());
+    tokio::pin!(waits);
+    assert!(futures_util::poll!(&mut waits).is_pending());
+    let page = bench.get("/").await;
+    // 5 slots for two keys.
+    let over = "<td class=\"number\">5<em class=\"is-over\">over its share</em></td>\
+                <td class=\"number\">2</td><td class=\"number\">0</td>";
+    page.says(&format!("translate=\"no\">nightly</a></th>{over}"));
+    page.says("translate=\"no\">people</a></th><td class=\"number\">0</td><td class=\"number\">2</td><td class=\"number\">1</td>");
+    held.truncate(3);
+    drop(waits.await.unwrap());
+    let page = bench.get("/").await;
+    page.says("Not congested (from 4 on)");
+    assert!(!page.text.contains("over its share"));
 }
 
 #[tokio::test]

@@ -47,9 +47,12 @@ fn demand(key: u128) -> Arc<Demand> {
 
 /// What both keys hold, at one moment.
 fn held(admission: &Admission) -> [u64; 2] {
-    let holdings = admission.holdings();
-    let of = |key| holdings.get(&Some(sample::key(key).id));
-    [1, 2].map(|key| of(key).map_or(0, |h| h.streams as u64))
+    let (_, leases, _) = admission.picture();
+    let streams = leases.iter().filter(|lease| lease.held.stream);
+    [1, 2].map(|key| {
+        let id = Some(sample::key(key).id);
+        streams.clone().filter(|lease| lease.key == id).count() as u64
+    })
 }
 
 #[test]

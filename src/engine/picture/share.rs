@@ -1,22 +1,14 @@
-//! What every key's share is at this moment: of the accounts that it may use, those that take work and
-//! do not cool, parted by weight among the keys that hold or wait there.
-use super::{OfKey, OnAccount, Places, places};
-use crate::{
-    domain::{
-        admission::{HeldLease, Share, Subject},
-        cooldown::Stage,
-        ids::{AccountId, KeyId},
-        pool::{Account, Pool, QuotaScope},
-    },
-    engine::look::Look,
+//! What every key's share is at this moment: of the accounts that it may use, those that serve now, parted by weight among the keys that hold or wait there.
+use super::{Caps, OfKey, Places, places, serving::Serving};
+use crate::domain::{
+    admission::{HeldLease, Share},
+    ids::{AccountId, KeyId},
+    pool::Pool,
 };
 use std::collections::{BTreeSet, HashMap};
 
 /// Accounts that a key may use; `None` means all.
 type Scope = Option<Vec<AccountId>>;
-
-/// What ordinary requests may hold of an account, if it serves now; the inner `None` is unlimited.
-type Serving = Option<Option<u64>>;
 
 /// Everything that shares are reckoned from.
 pub(super) struct Shares {
@@ -34,8 +26,7 @@ struct Among {
 
 /// Who is active where.
 struct Activity<'a> {
-    /// What ordinary requests may hold of each account of the pool that serves now.
-    serving: Vec<Serving>,
+    serving: &'a Serving,
     /// The places of accounts where each key holds streams.
     holds: HashMap<KeyId, BTreeSet<usize>>,
     waits: BTreeSet<KeyId>,
@@ -46,20 +37,16 @@ struct Activity<'a> {
 
 impl Shares {
     pub(super) fn new(
-        (pool, look): (&Pool, &Look),
-        accounts: &[OnAccount],
+        pool: &Pool,
+        serving: &Serving,
         (leases, keys): (&[HeldLease], &[OfKey]),
     ) -> Self {
         let at: Places = places(pool.accounts().iter().map(|account| account.id));
         let by_key = scopes(pool);
-        let all = pool.accounts().iter().zip(accounts);
-        let serving: Vec<Serving> = all
-            .map(|(account, on)| serves(account, on, (pool, look)))
-            .collect();
         let mut reaches: HashMap<Scope, BTreeSet<usize>> = HashMap::new();
         for (scope, _) in by_key.values() {
             if !reaches.contains_key(scope) {
-                reaches.insert(scope.clone(), reach(scope, &at, &serving));
+                reaches.insert(scope.clone(), reach(scope, &at, serving));
             }
         }
         let waits = keys.iter().filter(|key| key.waiting > 0);
@@ -99,7 +86,8 @@ impl Activity<'_> {
     fn among(&self, places: &BTreeSet<usize>) -> Among {
         let mut capacity = Some(0);
         for place in places {
-            let ordinary = self.serving.get(*place).copied().flatten().flatten();
+            let serves = self.serving.accounts.get(*place).and_then(Option::as_ref);
+            let ordinary = serves.and_then(Caps::ordinary);
             capacity = capacity.zip(ordinary).map(|(sum, more)| sum + more);
         }
         let holders = self.holds.iter();
@@ -133,36 +121,13 @@ fn scopes(pool: &Pool) -> HashMap<KeyId, (Scope, u64)> {
     .collect()
 }
 
-fn reach(scope: &Scope, at: &Places, serving: &[Serving]) -> BTreeSet<usize> {
+fn reach(scope: &Scope, at: &Places, serving: &Serving) -> BTreeSet<usize> {
     let in_scope: Vec<usize> = match scope {
-        None => (0..serving.len()).collect(),
+        None => (0..serving.accounts.len()).collect(),
         Some(ids) => ids.iter().filter_map(|id| at.get(id).copied()).collect(),
     };
-    let serves = |n: &usize| serving.get(*n).is_some_and(Option::is_some);
+    let serves = |n: &usize| serving.accounts.get(*n).is_some_and(Option::is_some);
     in_scope.into_iter().filter(serves).collect()
-}
-
-/// What ordinary requests may hold of an account that serves now; the inner `None` is unlimited.
-fn serves(account: &Account, on: &OnAccount, (pool, look): (&Pool, &Look)) -> Serving {
-    if !account.state.takes_work() {
-        return None;
-    }
-    let is_open = |subject| look.standing(subject).cooldown.stage() == Stage::Open;
-    match account.quota_scope {
-        QuotaScope::Account => is_open(Subject::Account(account.id)).then(|| on.caps.ordinary()),
-        QuotaScope::Credential => {
-            let charged = pool.credentials().iter();
-            let charged: Vec<_> = charged
-                .filter(|c| c.accounts.contains(&account.id))
-                .collect();
-            let open = charged
-                .iter()
-                .filter(|c| c.state.takes_work() && is_open(Subject::Credential(c.id)));
-            let (open, all) = (open.count() as u64, charged.len() as u64);
-            let part = |ordinary: u64| ordinary.checked_div(all).unwrap_or(0) * open;
-            (open > 0).then(|| on.caps.ordinary().map(part))
-        }
-    }
 }
 
 /// Where each key holds streams.

@@ -4,7 +4,9 @@ use crate::domain::{
     admission::{
         Admission, Decision, Demand, Effects, Numbers, Owner, Standing, Strategy, Subject,
     },
+    breaker::Breaker,
     cooldown::{Cooldown, Kept},
+    ids::EndpointId,
     pool::{
         ClientKey, DisabledReason, QuotaScope, State,
         edges::{Contents, sample},
@@ -84,6 +86,19 @@ impl Scene {
     }
 }
 
+fn cooling() -> Standing {
+    let kept = Kept {
+        ends_in_ms: 40_000,
+        told_in_ms: None,
+        length_ms: 40_000,
+        is_quota: false,
+    };
+    Standing {
+        cooldown: Cooldown::restored(NOW, kept),
+        ..Standing::default()
+    }
+}
+
 fn shares(picture: &Picture) -> Vec<Option<u64>> {
     picture.keys.iter().map(|key| key.share).collect()
 }
@@ -118,21 +133,21 @@ fn it_is_congested_from_the_threshold_on_and_never_where_that_is_zero_or_nothing
         scene.picture().totals
     };
     // 80 % of 6 are 4.8.
-    assert!(!congested(LIMITS, 4).is_congested);
-    assert!(congested(LIMITS, 5).is_congested);
+    assert!(!congested(LIMITS, 4).is_congested());
+    assert!(congested(LIMITS, 5).is_congested());
     assert_eq!(congested(LIMITS, 5).congested_from(), Some(5));
     let off = Limits {
         fair_share_pct: 0,
         ..LIMITS
     };
-    assert!(!congested(off, 6).is_congested);
+    assert!(!congested(off, 6).is_congested());
     assert_eq!(congested(off, 6).congested_from(), None);
     let unlimited = Limits {
         stream: 0,
         ..LIMITS
     };
     let totals = congested(unlimited, 9);
-    assert_eq!((totals.capacity, totals.is_congested), (None, false));
+    assert_eq!((totals.capacity, totals.is_congested()), (None, false));
 }
 
 #[test]
@@ -161,23 +176,52 @@ fn a_share_is_of_what_the_key_may_use_and_what_serves_now_and_never_under_two() 
     });
     scene.ask(Some(0), 3);
     scene.ask(Some(1), 3);
-    let kept = Kept {
-        ends_in_ms: 40_000,
-        told_in_ms: None,
-        length_ms: 40_000,
-        is_quota: false,
-    };
-    let standing = Standing {
-        cooldown: Cooldown::restored(NOW, kept),
-        ..Standing::default()
-    };
     let cools = Subject::Account(AccountId::from_u128(3));
-    scene.look.put(cools, standing);
+    scene.look.put(cools, cooling());
     // Two accounts serve: 6 slots for two keys; on the first one 3 for three keys.
     assert_eq!(
         shares(&scene.picture()),
         [Some(3), Some(3), Some(2), Some(2)]
     );
+}
+
+#[test]
+fn congestion_is_of_what_can_serve_now() {
+    // An endpoint for each account, so that one can rest by itself.
+    let mut scene = scene(LIMITS, 3, |contents| {
+        contents.endpoints = (1..=3)
+            .map(|n| sample::endpoint(n, Protocol::OpenAi))
+            .collect();
+        contents.credentials = (1..=3).map(|n| sample::credential(n, n, n)).collect();
+    });
+    scene.ask(None, 6);
+    let held = scene.machine.held();
+    let totals = |look: &Look| {
+        let state = (NOW, held.clone(), Vec::new());
+        Picture::of(Arc::clone(&scene.pool), LIMITS, look.clone(), state).totals
+    };
+    let check = |look: &Look, serving, from, is_congested| {
+        let totals = totals(look);
+        assert_eq!((totals.capacity, totals.in_flight), (Some(9), 6));
+        assert_eq!((totals.serving, totals.congested_from()), (serving, from));
+        assert_eq!(totals.is_congested(), is_congested);
+    };
+    let mut look = Look::default();
+    // 80 % of 9 are 7.2; of 6, with 2 streams on what cools, 4.8 and 2.
+    check(&look, Some(9), Some(8), false);
+    let cools = Subject::Account(AccountId::from_u128(3));
+    look.put(cools, cooling());
+    check(&look, Some(6), Some(7), false);
+    // 80 % of 3 are 2.4, and 4 are elsewhere.
+    let rests = Breaker::Resting { until: NOW };
+    look.put_breaker(EndpointId::from_u128(2), rests);
+    check(&look, Some(3), Some(7), false);
+    look.put_breaker(EndpointId::from_u128(1), rests);
+    check(&look, Some(0), None, false);
+    look.put(cools, Standing::default());
+    check(&look, Some(3), Some(7), false);
+    look.put_breaker(EndpointId::from_u128(2), Breaker::Due);
+    check(&look, Some(6), Some(7), false);
 }
 
 #[test]
@@ -206,6 +250,19 @@ fn caps_that_apply_to_each_credential_count_once_for_each() {
         (Some(8), 2, Some(4))
     );
     assert_eq!(caps.ordinary(), Some(6));
+    let own = scene(LIMITS, 1, |contents| {
+        contents.accounts[0].quota_scope = QuotaScope::Credential;
+        let mut second = sample::credential(2, 1, 1);
+        second.stream_limit = Some(10);
+        contents.credentials.push(second);
+    })
+    .picture();
+    // 3 of 4 for the first, 9 of 10 for the second.
+    assert_eq!(own.accounts[0].caps.ordinary(), Some(12));
+    assert_eq!(
+        (own.totals.capacity, own.totals.serving),
+        (Some(12), Some(12))
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Names instead of ids, and words for what happens.
+use super::shell::Shell;
 use crate::{
-    dashboard::shell::Shell,
     domain::ids::{AccountId, KeyId},
     engine::{live::Stage, picture::Picture},
 };

@@ -1,9 +1,9 @@
 //! One look and one drawing a tick, shared by everybody who watches.
 //!
 //! Invariant: what is kept is of one tick, and bounded: a drawing too many is not kept.
+use super::State;
 use crate::{
     clock,
-    dashboard::State,
     domain::{ids::KeyId, settings::Name},
     engine::{live::Progress, picture::Picture},
 };
@@ -56,7 +56,7 @@ struct Tick {
 
 /// What was seen and drawn in the tick that runs.
 #[derive(Default)]
-pub(in crate::dashboard) struct Ticks(Mutex<Tick>);
+pub(super) struct Ticks(Mutex<Tick>);
 
 impl Ticks {
     fn lock(&self) -> MutexGuard<'_, Tick> {
@@ -81,6 +81,13 @@ impl Ticks {
         Arc::clone(cell.get_or_init(look).await)
     }
 
+    /// Looks now: somebody who opens a page is shown what was done just before, and whoever looks
+    /// in the rest of the tick sees no older state.
+    pub(super) async fn anew(&self, state: &State) -> Arc<Seen> {
+        *self.lock() = Tick::default();
+        self.seen(state).await
+    }
+
     /// Draws, unless somebody has drawn the same of what was seen.
     pub(super) fn drawn(
         &self,
@@ -100,11 +107,6 @@ impl Ticks {
         };
         drawing.get_or_init(draw);
         drawing
-    }
-
-    /// What was done just now is seen at once.
-    pub(super) fn forget(&self) {
-        *self.lock() = Tick::default();
     }
 }
 
