@@ -1,42 +1,30 @@
 //! The composition root: builds, wires, starts, drains and stops. Only this module names every
 //! adapter.
+mod admin;
+mod chores;
+
 use crate::{
     access::Access,
     api, clock,
     config::Boot,
     crypto, dashboard,
-    domain::{
-        ledger::Entry,
-        pool::{
-            Credential,
-            document::{Change, ChangeKind, Document, Mode},
-        },
-        settings::Name,
-    },
+    domain::{ledger::Entry, settings::Name},
     engine::{
         owners::Owners,
         picture::{Picture, Totals},
     },
-    gateway::{Elsewhere, Gateway, Reply, server},
-    peer::Peer,
+    gateway::{Gateway, server},
     ports::{Ledger, Upstream},
     reload::Reload,
-    standing::{self, Keeper},
+    standing::Keeper,
     store::{Claim, Store},
     tasks,
     telemetry::metrics::Metrics,
     upstream::Client,
 };
 use anyhow::Context as _;
-use axum::{Router, extract::ConnectInfo};
-use http::{Request, Response, StatusCode};
-use hyper::body::Incoming;
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
-use tower::ServiceExt as _;
-
-/// How often rows that are too old are looked for.
-const PRUNE_EVERY: Duration = Duration::from_mins(10);
 
 /// How long a stop waits for the admin side's calls to end; one that is never sent to its end has
 /// no end.
@@ -68,11 +56,11 @@ impl App {
         let store = Store::open(&boot.db)?;
         let claim = store.claim()?;
         if let Some(document) = &boot.upstream_keys {
-            sync_environment(&store, document).await?;
+            chores::sync_environment(&store, document).await?;
         }
         let reload = Reload::first(&store, boot.settings.clone())?;
         let (gateway, keeper) = gateway(&store, &reload)?;
-        let recalled = recall(&store, &reload);
+        let recalled = chores::recall(&store, &reload);
         let readiness = api::Readiness::default();
         let (access, setup_token) = access(boot, &store, &reload).await?;
         let state = api::State::new(
@@ -92,7 +80,7 @@ impl App {
             None => (api::router(state).fallback_service(pages), None),
             Some(address) => {
                 let router = api::own_listener(state.clone()).fallback_service(pages);
-                let (bound, task) = serve_admin(address, router, stopped.clone()).await?;
+                let (bound, task) = admin::serve(address, router, stopped.clone()).await?;
                 accepting.push(task);
                 (api::health(state), Some(bound))
             }
@@ -100,12 +88,12 @@ impl App {
         let tls = boot.tls.as_ref();
         let plan = server::Plan {
             gateway: gateway.clone(),
-            elsewhere: hand_over(elsewhere),
+            elsewhere: admin::hand_over(elsewhere),
             tls: tls.map(|(c, k)| crypto::acceptor(c, k)).transpose()?,
         };
         let workers = Arc::new(server::Workers::start(cores(), &plan, &Clients)?);
         accepting.push(accept(&workers, listener, stopped));
-        let mut background = background(&store, &reload, &keeper);
+        let mut background = chores::background(&store, &reload, &keeper);
         background.push(tasks::spawn("fullness", dashboard.watch_fullness()));
         background.push(tasks::spawn("earlier use", recalled));
         Ok(Self {
@@ -232,36 +220,6 @@ fn dashboard(
     Ok(dashboard::State::new(parts)?)
 }
 
-/// What goes on beside the requests.
-fn background(store: &Store, reload: &Reload, keeper: &Keeper) -> Vec<JoinHandle<()>> {
-    let admission = reload.configuration().admission().clone();
-    let (kept, tested) = (keeper.clone(), Arc::new(Client::default()));
-    vec![
-        tasks::spawn("reload", reload.clone().watch()),
-        tasks::spawn("prune", prune(store.clone(), reload.clone())),
-        tasks::spawn("admission time", admission.keep_time()),
-        tasks::spawn("keeper", kept.keep(store.clone(), reload.clone())),
-        tasks::spawn(
-            "credential tests",
-            standing::retest(
-                store.clone(),
-                reload.clone(),
-                tested,
-                standing::Pace::default(),
-            ),
-        ),
-    ]
-}
-
-/// Lets the limits of client keys know, from now on, that an earlier process may have counted too.
-fn recall(store: &Store, reload: &Reload) -> impl Future<Output = ()> + Send + use<> {
-    let store = store.clone();
-    reload.configuration().allowance().recall(move |wanted| {
-        let store = store.clone();
-        async move { store.earlier_use(wanted).await }
-    })
-}
-
 /// The gateway, with what an earlier process learnt of the pool.
 fn gateway(store: &Store, reload: &Reload) -> anyhow::Result<(Gateway, Keeper)> {
     let metrics = Metrics::default();
@@ -313,82 +271,6 @@ async fn stopping(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stop| *stop).await;
 }
 
-async fn serve_admin(
-    address: SocketAddr,
-    router: Router,
-    stopped: watch::Receiver<bool>,
-) -> anyhow::Result<(SocketAddr, JoinHandle<()>)> {
-    let listener = listen(address).await?;
-    let bound = listener.local_addr()?;
-    let router = router.layer(axum::middleware::map_request(name_peer));
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
-    let task = tasks::spawn("admin listener", async move {
-        let serving = axum::serve(listener, service).with_graceful_shutdown(stopping(stopped));
-        if let Err(error) = serving.await {
-            tracing::error!(%error, "the admin listener ended");
-        }
-    });
-    Ok((bound, task))
-}
-
-/// Says who is there, as the main listener does.
-async fn name_peer(
-    ConnectInfo(address): ConnectInfo<SocketAddr>,
-    mut request: axum::extract::Request,
-) -> axum::extract::Request {
-    let is_tls = false;
-    request.extensions_mut().insert(Peer { address, is_tls });
-    request
-}
-
-/// Runs the admin side's router on the runtime that is current now, whichever thread asks.
-fn hand_over(router: Router) -> Elsewhere {
-    let runtime = tokio::runtime::Handle::current();
-    Arc::new(move |request: Request<Incoming>| {
-        let router = router.clone();
-        let _on = runtime.enter();
-        let (sender, answer) = tokio::sync::oneshot::channel();
-        tasks::spawn("admin request", async move {
-            let answered = router.oneshot(request.map(axum::body::Body::new)).await;
-            let Ok(response) = answered;
-            // The client may have left meanwhile.
-            let _ = sender.send(response.map(|b| Reply::foreign(MapError(b))));
-        });
-        Box::pin(async move {
-            answer.await.unwrap_or_else(|_| {
-                let mut response = Response::new(Reply::whole("internal error\n"));
-                *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-                response
-            })
-        })
-    })
-}
-
-/// An axum body with an `io::Error`, as the gateway's bodies have it.
-struct MapError(axum::body::Body);
-
-impl http_body::Body for MapError {
-    type Data = bytes::Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: std::pin::Pin<&mut Self>,
-        cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<http_body::Frame<bytes::Bytes>, io::Error>>> {
-        std::pin::Pin::new(&mut self.0)
-            .poll_frame(cx)
-            .map_err(io::Error::other)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
-    }
-
-    fn size_hint(&self) -> http_body::SizeHint {
-        self.0.size_hint()
-    }
-}
-
 /// A client of its own for each thread.
 struct Clients;
 
@@ -413,49 +295,4 @@ impl Ledger for StoreLedger {
             self.store.try_log(entry);
         }
     }
-}
-
-async fn prune(store: Store, reload: Reload) {
-    let mut ticks = tokio::time::interval(PRUNE_EVERY);
-    loop {
-        ticks.tick().await;
-        let days = {
-            let settings = reload.configuration().settings();
-            settings.integer(Name::RequestLogRetentionDays)
-        };
-        let kept_ms = i64::try_from(days * 24 * 3600 * 1000).unwrap_or(i64::MAX);
-        let now = crate::clock::unix_millis();
-        let before = now.saturating_sub(kept_ms);
-        match store.prune_ledger(before).await {
-            Ok(0) => (),
-            Ok(rows) => tracing::info!(rows, "old rows of the request log were removed"),
-            Err(error) => {
-                tracing::warn!(%error, "old rows of the request log could not be removed");
-            }
-        }
-        match store.prune_owners(now).await {
-            Ok(0) => (),
-            Ok(rows) => tracing::info!(rows, "owners of what upstream has forgotten were removed"),
-            Err(error) => tracing::warn!(%error, "old owners could not be removed"),
-        }
-    }
-}
-
-/// Brings the upstream secrets of the environment into the pool, and lets those drain that it
-/// brought before and no longer lists.
-async fn sync_environment(store: &Store, document: &Document) -> anyhow::Result<()> {
-    let store = store.acting_as("environment");
-    let plan = store.import(document.clone(), Mode::Sync).await?;
-    for warning in &plan.warnings {
-        tracing::warn!("{warning}");
-    }
-    let drained = |c: &&Change<Credential>| c.kind == ChangeKind::Drained;
-    for change in plan.credentials.iter().filter(drained) {
-        let credential = &*change.value.name;
-        tracing::info!(
-            credential,
-            "drains: the environment no longer lists its secret"
-        );
-    }
-    Ok(())
 }
