@@ -1,5 +1,6 @@
 //! Client keys. A secret is shown when it is made, and never again.
 use super::{
+    State,
     acting::Acting,
     credentials::only_secret,
     edit::{Which, edit},
@@ -19,12 +20,21 @@ use crate::{
         pool::{ClientKey, document::Warning},
         secret::Secret,
     },
+    engine::allowance::Used,
     entropy,
     store::{Store, StoreError},
 };
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde_json::{Map, Value, json};
+
+/// What is used of the limits, by their names.
+#[rustfmt::skip]
+const USE: &[Field] = &[
+    Field::read("requests_per_minute", NULLABLE_INTEGER, "Requests that began in the last minute; null while what an earlier process counted cannot be read."),
+    Field::read("concurrency", Integer, "Requests in flight."),
+    Field::read("tokens_per_day", NULLABLE_INTEGER, "Tokens of the requests that began since midnight UTC and have ended; null while what an earlier process counted cannot be read."),
+];
 
 /// What stands beside a key whose secret was just made.
 const SHOWN_ONCE: &[Field] = &[
@@ -64,6 +74,7 @@ pub(super) fn schemas() -> Vec<Schema> {
     let shown = schema::answer_with(ClientKey::FIELDS, SHOWN_ONCE);
     schemas.push(("KeyWithSecret".to_owned(), shown));
     schemas.push(("KeyRotation".to_owned(), schema::new(ROTATION)));
+    schemas.push(("KeyUse".to_owned(), schema::answer(USE)));
     schemas
 }
 
@@ -123,6 +134,11 @@ impl Noun for ClientKey {
         Field::both("tokens_per_day", (NULLABLE_INTEGER, NULLABLE_INTEGER), "Tokens, read and written, that it may use in a day of UTC; null means no limit."),
         Field::both("expires_at", (Nullable(&Time), MOMENT_INPUT), "When it ends; null means never."),
     ];
+    const NOW: &'static [Field] = &[Field::read(
+        "used",
+        Ref("KeyUse"),
+        "What it uses now of what its limits may limit, whether it has them or not.",
+    )];
 
     fn show(&self) -> Value {
         let models = self.models.as_ref();
@@ -139,6 +155,21 @@ impl Noun for ClientKey {
             "tokens_per_day": self.limits.tokens_per_day,
             "expires_at": self.expires_at.map(document::format_millis),
         })
+    }
+
+    async fn now(state: &State, keys: &[Self]) -> Vec<Map<String, Value>> {
+        let ids: Vec<KeyId> = keys.iter().map(|key| key.id).collect();
+        let used = state.reload().configuration().allowance().used(&ids).await;
+        let shown = |used: Used| {
+            json!({
+                "requests_per_minute": used.requests,
+                "concurrency": used.in_flight,
+                "tokens_per_day": used.tokens,
+            })
+        };
+        used.into_iter()
+            .map(|used| Map::from_iter([("used".to_owned(), shown(used))]))
+            .collect()
     }
 
     async fn read_all(store: &Store) -> Result<Vec<Self>, StoreError> {

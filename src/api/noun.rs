@@ -21,7 +21,11 @@ use axum::{
 };
 use http::StatusCode;
 use serde_json::{Map, Value, json};
-use std::{fmt::Display, future::Future};
+use std::{
+    fmt::Display,
+    future::{self, Future},
+    slice,
+};
 
 /// A kind of thing in the pool, as the API shows it.
 pub(super) trait Noun: Thing {
@@ -31,9 +35,15 @@ pub(super) trait Noun: Thing {
     const HAS_STATE: bool = true;
     /// Its fields.
     const FIELDS: &'static [Field];
+    /// What is read beside them, and is true of this moment alone.
+    const NOW: &'static [Field] = &[];
 
     /// It as the API shows it, without its secret.
     fn show(&self) -> Value;
+    /// The [`NOW`](Self::NOW) of each, in their order.
+    fn now(_: &State, things: &[Self]) -> impl Future<Output = Vec<Map<String, Value>>> + Send {
+        future::ready(vec![Map::new(); things.len()])
+    }
     /// Reads every one of them.
     fn read_all(store: &Store) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
     /// Reads one of them.
@@ -123,7 +133,10 @@ pub(super) fn schemas<N: Noun>() -> Vec<Schema> {
         "required": ["items", "next_cursor"],
     });
     vec![
-        (name.to_owned(), schema::answer(N::FIELDS)),
+        (
+            name.to_owned(),
+            schema::answer(&[N::FIELDS, N::NOW].concat()),
+        ),
         (
             written_schema::<N>(),
             schema::answer_with(N::FIELDS, BESIDE),
@@ -142,8 +155,11 @@ async fn list<N: Noun>(
     let page = Page::<N::Id>::read(&params)?;
     let all = N::read_all(state.store()).await?;
     let after = |thing: &N| page.cursor.is_none_or(|cursor| thing.id() > cursor);
-    let some = all.into_iter().filter(after).take(page.limit + 1).collect();
-    Ok(axum::Json(page.answer(some, N::id, N::show)))
+    let some: Vec<N> = all.into_iter().filter(after).take(page.limit + 1).collect();
+    let now = N::now(&state, &some).await;
+    let some = some.into_iter().zip(now).collect();
+    let shown = page.answer(some, |(thing, _): &(N, _)| thing.id(), shown_now);
+    Ok(axum::Json(shown))
 }
 
 async fn show<N: Noun>(
@@ -152,7 +168,18 @@ async fn show<N: Noun>(
 ) -> Result<axum::Json<Value>, ApiError> {
     let thing = N::read(state.store(), id).await?;
     let thing = thing.ok_or_else(|| ApiError::no_such(N::KIND))?;
-    Ok(axum::Json(thing.show()))
+    let now = N::now(&state, slice::from_ref(&thing)).await;
+    let now = now.into_iter().next().unwrap_or_default();
+    Ok(axum::Json(shown_now(&(thing, now))))
+}
+
+/// A thing with what is true of it now.
+fn shown_now<N: Noun>((thing, now): &(N, Map<String, Value>)) -> Value {
+    let mut shown = thing.show();
+    if let Value::Object(map) = &mut shown {
+        map.extend(now.clone());
+    }
+    shown
 }
 
 async fn add<N: Noun>(Acting(state): Acting, Object(said): Object) -> Result<Response, ApiError> {

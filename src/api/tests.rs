@@ -2,6 +2,7 @@
 //! the schema that the table declares for it.
 mod calls;
 mod concurrency;
+mod keys;
 mod nouns;
 mod pool;
 mod schemas;

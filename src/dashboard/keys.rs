@@ -22,10 +22,10 @@ use crate::{
     clock,
     document::single::{Refusal, Which, plan_one},
     domain::{
-        allowance::Used,
         ids::KeyId,
         pool::{Account, ClientKey, document::MintedKey, edges::Contents},
     },
+    engine::allowance::Used,
     store::StoreError,
 };
 use askama::Template;

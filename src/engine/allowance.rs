@@ -4,7 +4,8 @@
 //! an earlier process counted stands in the request log. It is read when somebody first needs it: a
 //! request of a key that has limits, or a page that shows what is used. Such a request waits for
 //! that one look; should the look fail, requests go on with what this process has counted, and it
-//! is repeated until it succeeds. Only requests that began before this process did are read, and
+//! is repeated until it succeeds. Until then what is [`used`](Allowance::used) is known as far as
+//! this process has seen all of it. Only requests that began before this process did are read, and
 //! all others were counted, so that none is lost and none is counted twice.
 //!
 //! Where no request log is kept (`request_log_retention_days` 0), counts begin anew with the process.
@@ -15,7 +16,7 @@ use crate::{
     clock::{Instant, unix_millis},
     domain::{
         allowance::{
-            Allowance as Machine, Day, Earlier, Excess, Now, Reservation as Held, Used, Wanted,
+            Allowance as Machine, Day, Earlier, Excess, Now, Reservation as Held, Wanted,
             window::SPAN_MS,
         },
         ids::KeyId,
@@ -34,6 +35,30 @@ use tokio::sync::{Notify, watch};
 /// How long to wait before the request log is asked again.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
+/// Where the process begins on its time line: what began a minute earlier needs a place there too.
+const COUNTED_SINCE_MS: u64 = SPAN_MS;
+
+/// What a key uses now of what may be limited, as far as that is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Requests of the last minute.
+    pub requests: Option<u64>,
+    /// Requests in flight: only this process can have any.
+    pub in_flight: u64,
+    /// Tokens of today.
+    pub tokens: Option<u64>,
+}
+
+/// Whether what an earlier process saw has been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recalled {
+    /// Nobody has looked: whoever needs it waits.
+    Unasked,
+    /// It could not be, so far: nobody waits for it.
+    Unread,
+    Read,
+}
+
 /// The one place where client keys are counted; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Allowance(Arc<Shared>);
@@ -45,8 +70,7 @@ struct Shared {
     origin: Instant,
     /// The same on the wall clock: what began earlier was not counted here.
     origin_unix_ms: i64,
-    /// Whether what an earlier process saw has been looked for.
-    is_ready: watch::Sender<bool>,
+    recalled: watch::Sender<Recalled>,
     wanted: Notify,
 }
 
@@ -85,7 +109,7 @@ impl Default for Allowance {
             machine: Mutex::default(),
             origin: Instant::now(),
             origin_unix_ms: unix_millis(),
-            is_ready: watch::Sender::new(true),
+            recalled: watch::Sender::new(Recalled::Read),
             wanted: Notify::new(),
         }))
     }
@@ -110,8 +134,25 @@ impl Allowance {
     pub async fn used(&self, keys: &[KeyId]) -> Vec<Used> {
         self.ready().await;
         let now = self.now();
+        let (is_minute_known, is_day_known) = self.known(now);
         let mut machine = self.lock();
-        keys.iter().map(|key| machine.used(now, *key)).collect()
+        let used = keys.iter().map(|key| machine.used(now, *key));
+        used.map(|used| Used {
+            requests: is_minute_known.then_some(used.requests),
+            in_flight: used.in_flight,
+            tokens: is_day_known.then_some(used.tokens),
+        })
+        .collect()
+    }
+
+    /// Whether the whole of the last minute, and of today, was counted or read.
+    fn known(&self, now: Now) -> (bool, bool) {
+        let is_all_known = *self.0.recalled.borrow() == Recalled::Read;
+        let counted_since = Moment::from_millis(COUNTED_SINCE_MS);
+        (
+            is_all_known || now.at.since(counted_since) >= SPAN_MS,
+            is_all_known || Day::of(now.unix_ms).starts_at() >= self.0.origin_unix_ms,
+        )
     }
 
     /// Forgets keys that are not in the pool any more.
@@ -128,16 +169,16 @@ impl Allowance {
         F: Future<Output = Result<Vec<Earlier>, E>> + Send,
         E: Display + Send,
     {
-        self.0.is_ready.send_replace(false);
+        self.0.recalled.send_replace(Recalled::Unasked);
         let this = self.clone();
         async move {
             this.0.wanted.notified().await;
             while let Err(error) = this.look(&read).await {
                 tracing::error!(%error, "what client keys used earlier could not be read; it is tried again, and their limits know of this process alone until then");
-                this.0.is_ready.send_replace(true);
+                this.0.recalled.send_replace(Recalled::Unread);
                 tokio::time::sleep(TRY_AGAIN_AFTER).await;
             }
-            this.0.is_ready.send_replace(true);
+            this.0.recalled.send_replace(Recalled::Read);
         }
     }
 
@@ -160,20 +201,20 @@ impl Allowance {
 
     /// Returns when what an earlier process saw is known, or cannot be.
     async fn ready(&self) {
-        if *self.0.is_ready.borrow() {
+        let is_settled = |recalled: &Recalled| *recalled != Recalled::Unasked;
+        if is_settled(&self.0.recalled.borrow()) {
             return;
         }
         self.0.wanted.notify_one();
         // The sender is here.
-        let _ = self.0.is_ready.subscribe().wait_for(|is| *is).await;
+        let _ = self.0.recalled.subscribe().wait_for(is_settled).await;
     }
 
     fn now(&self) -> Now {
         let ms = self.0.origin.elapsed().as_millis();
         let ms = u64::try_from(ms).unwrap_or(u64::MAX);
         Now {
-            // What began before the process did needs a place on its time line.
-            at: Moment::from_millis(SPAN_MS).plus(ms),
+            at: Moment::from_millis(COUNTED_SINCE_MS).plus(ms),
             unix_ms: unix_millis(),
         }
     }

@@ -303,6 +303,9 @@ async fn a_new_process_knows_what_an_earlier_one_counted() {
         check_served(&ask(&world).await);
     }
     let world = world.restart(&[]).await;
+    let list = world.admin(Method::GET, "/keys", &Value::Null).await.json();
+    let used = json!({"requests_per_minute": 3, "concurrency": 0, "tokens_per_day": 30});
+    assert_eq!(list["items"][0]["used"], used);
     check_served(&ask(&world).await);
     change(&world, &json!({"tokens_per_day": 40})).await;
     check_refused(

@@ -20,10 +20,8 @@ use crate::{
         MAX_LIMIT, MAX_TOKENS,
         single::{Refusal, Which, plan_one},
     },
-    domain::{
-        allowance::Used,
-        pool::{Account, ClientKey, document::Mistake, edges::Contents},
-    },
+    domain::pool::{Account, ClientKey, document::Mistake, edges::Contents},
+    engine::allowance::Used,
 };
 use askama::Template;
 use axum::{

@@ -2,11 +2,14 @@
 use crate::{
     dashboard::{State, shell::Shell},
     domain::{
-        allowance::Used,
         ids::KeyId,
         pool::{ClientKey, KeyLimits, edges::Contents},
     },
+    engine::allowance::Used,
 };
+
+/// Stands for what is not known.
+const UNKNOWN: &str = "–";
 
 /// One limit in words.
 pub(super) struct Limit {
@@ -30,7 +33,7 @@ impl Limit {
             ),
             (
                 "keys-limit-at-once",
-                used.in_flight,
+                Some(used.in_flight),
                 concurrency.map(u64::from),
             ),
             ("keys-limit-day", used.tokens, tokens_per_day),
@@ -40,12 +43,13 @@ impl Limit {
             .filter_map(|(words, used, limit)| Some((words, used, limit?)));
         limits
             .map(|(words, used, limit)| Self {
-                text: shell
-                    .t(words)
-                    .num("used", used)
-                    .num("limit", limit)
-                    .to_string(),
-                is_full: used >= limit,
+                text: match used {
+                    Some(used) => shell.t(words).num("used", used),
+                    None => shell.t(words).text("used", UNKNOWN),
+                }
+                .num("limit", limit)
+                .to_string(),
+                is_full: used.is_some_and(|used| used >= limit),
             })
             .collect()
     }

@@ -27,9 +27,9 @@ fn limits(n: u128) -> KeyLimits {
 /// What the keys use.
 pub(super) fn used(contents: &Contents) -> Vec<Used> {
     let used = Used {
-        requests: 12,
+        requests: Some(12),
         in_flight: 3,
-        tokens: 987_654,
+        tokens: Some(987_654),
     };
     vec![used; contents.keys.len()]
 }

@@ -377,3 +377,20 @@ async fn limits_are_made_changed_and_shown_beside_what_is_used() {
     list.says("#full");
     assert!(!list.text.contains("a minute</span>"), "{}", list.text);
 }
+
+#[tokio::test]
+async fn what_is_not_known_of_a_keys_use_is_not_shown_as_nothing() {
+    let form = "name=ci&requests_per_minute=60&concurrency=2";
+    let (bench, _, _) = with_key(form).await;
+    let allowance = bench.state.reload().configuration().allowance();
+    let recalled = allowance.recall(async |_| Err("locked"));
+    let read = async {
+        let page = bench.get("/keys").await;
+        page.says("– of 60 a minute");
+        page.says("0 of 2 at once");
+    };
+    tokio::select! {
+        () = recalled => panic!("it is never read"),
+        () = read => (),
+    }
+}

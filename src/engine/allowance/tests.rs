@@ -2,7 +2,7 @@
 use super::*;
 use crate::domain::{pool::edges::sample, reason::Reason};
 use futures_util::poll;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 fn limited(limits: impl FnOnce(&mut ClientKey)) -> ClientKey {
     let mut key = (*sample::key(1)).clone();
@@ -41,7 +41,7 @@ async fn a_reservation_comes_back_once_however_its_request_ends() {
     });
     panicked.await.unwrap();
     assert_eq!(in_flight(&all, &key).await, 0);
-    assert_eq!(all.used(&[key.id]).await[0].tokens, 7);
+    assert_eq!(all.used(&[key.id]).await[0].tokens, Some(7));
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,7 +81,7 @@ async fn a_limited_key_waits_for_what_was_used_earlier_and_others_do_not() {
         (refused.reason, refused.used),
         (Reason::KeyBudgetExhausted, 10)
     );
-    assert_eq!(all.used(&[key.id]).await[0].requests, 4);
+    assert_eq!(all.used(&[key.id]).await[0].requests, Some(4));
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,12 +106,46 @@ async fn a_log_that_cannot_be_read_holds_nobody_up_and_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_an_unreadable_log_may_hold_is_unknown_and_not_nothing() {
+    let all = Allowance::default();
+    let key = limited(|_| ());
+    let is_readable = AtomicBool::new(false);
+    let recalled = all.recall(|_| {
+        let rows = earlier(&key, 10);
+        let is_readable = is_readable.load(Ordering::Relaxed);
+        async move { if is_readable { Ok(rows) } else { Err("locked") } }
+    });
+    let _held = all.reserve(&key).await.unwrap();
+    let used = async || all.used(&[key.id]).await[0];
+    let expect = |requests, tokens| Used {
+        requests,
+        in_flight: 1,
+        tokens,
+    };
+    let look = async {
+        assert_eq!(used().await, expect(None, None));
+        // By then this process has seen all of the last minute, but not all of this day.
+        tokio::time::sleep(Duration::from_millis(SPAN_MS)).await;
+        assert_eq!(used().await, expect(Some(0), None));
+        is_readable.store(true, Ordering::Relaxed);
+        tokio::time::sleep(TRY_AGAIN_AFTER).await;
+        assert_eq!(used().await.tokens, Some(10));
+    };
+    tokio::join!(recalled, look);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_counts_of_keys_that_are_gone_are_forgotten() {
     let all = Allowance::default();
     let key = limited(|_| ());
     all.reserve(&key).await.unwrap().settle(Some(5));
     all.follow(&Pool::new(sample::contents(1)));
-    assert_eq!(all.used(&[key.id]).await[0].tokens, 5);
+    assert_eq!(all.used(&[key.id]).await[0].tokens, Some(5));
     all.follow(&Pool::default());
-    assert_eq!(all.used(&[key.id]).await[0], Used::default());
+    let nothing = Used {
+        requests: Some(0),
+        in_flight: 0,
+        tokens: Some(0),
+    };
+    assert_eq!(all.used(&[key.id]).await[0], nothing);
 }
