@@ -6,7 +6,7 @@ use crate::{
     config::Boot,
     document::read_json,
     domain::{
-        pool::document::Mode,
+        pool::{KeyLimits, document::Mode},
         settings::{self as setting, Name},
     },
     entropy,
@@ -61,6 +61,27 @@ const CLIENTS: [(&str, Profile); 14] = [
     ("voice", Profile::Interactive),
 ];
 
+/// Limits of their own that some of them have: a little more than their traffic uses in a minute, at
+/// once and in a whole day, so that the page shows use against a limit, and refusals stay rare.
+const OWN_LIMITS: [(&str, KeyLimits); 2] = [
+    (
+        "build",
+        KeyLimits {
+            requests_per_minute: Some(200),
+            concurrency: Some(10),
+            tokens_per_day: Some(20_000_000),
+        },
+    ),
+    (
+        "chat",
+        KeyLimits {
+            requests_per_minute: Some(40),
+            concurrency: Some(4),
+            tokens_per_day: Some(3_000_000),
+        },
+    ),
+];
+
 /// Length of the dashboard's password.
 const PASSWORD_CHARACTERS: usize = 12;
 
@@ -88,7 +109,7 @@ async fn demo(mut boot: Boot, arguments: &Arguments) -> anyhow::Result<()> {
     let keys = Keys::new();
     boot.db = dir.path().join("demo.db");
     boot.listen = arguments.listen;
-    let (db, document, secrets) = (boot.db.clone(), pool(&sim, &keys), keys.clone());
+    let (db, document, secrets) = (boot.db.clone(), pool(&sim.base_url(), &keys), keys.clone());
     crate::blocking::run(move || fill(&db, &document, &secrets))
         .await
         .context("the throw-away database could not be filled")??;
@@ -157,24 +178,33 @@ fn short_password() -> String {
 }
 
 /// A pool shaped like a real one: accounts with a credential each, at one provider.
-fn pool(sim: &SimHandle, keys: &Keys) -> Value {
+fn pool(base_url: &str, keys: &Keys) -> Value {
     let account = |n: usize| json!({"name": account_name(n)});
     let credential = |n: usize| {
         let name = format!("{}-key", account_name(n));
         json!({"name": name, "secret": keys.upstream.get(n), "accounts": [account_name(n)],
                "endpoints": ["simulated"]})
     };
-    let key = |name: &str, secret: &str| json!({"name": name, "secret": secret});
+    let key = |name: &str, secret: &str| {
+        let limits = limits_of(name);
+        json!({"name": name, "secret": secret, "requests_per_minute": limits.requests_per_minute,
+               "concurrency": limits.concurrency, "tokens_per_day": limits.tokens_per_day})
+    };
     let mut all = vec![key(YOURS, &keys.yours)];
     let clients = CLIENTS.iter().zip(&keys.clients);
     all.extend(clients.map(|((name, _), secret)| key(name, secret)));
     json!({
-        "endpoints": [{"name": "simulated", "base_url": sim.base_url(),
+        "endpoints": [{"name": "simulated", "base_url": base_url,
                        "protocols": ["openai", "anthropic", "gemini"]}],
         "accounts": (0..ACCOUNTS).map(account).collect::<Vec<_>>(),
         "credentials": (0..ACCOUNTS).map(credential).collect::<Vec<_>>(),
         "keys": all,
     })
+}
+
+fn limits_of(name: &str) -> KeyLimits {
+    let its = OWN_LIMITS.iter().find(|(limited, _)| *limited == name);
+    its.map_or_else(KeyLimits::default, |(_, limits)| *limits)
 }
 
 fn account_name(n: usize) -> String {
@@ -303,4 +333,41 @@ fn draw(lines: &[String], drawn: usize) -> std::io::Result<usize> {
     }
     out.flush()?;
     Ok(lines.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::pool::ClientKey;
+
+    /// The keys as they are imported.
+    async fn keys() -> Vec<ClientKey> {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("demo.db")).unwrap();
+        let document = pool("http://127.0.0.1:9", &Keys::new()).to_string();
+        let document = read_json(document.as_bytes()).unwrap();
+        store.import(document, Mode::Merge).await.unwrap();
+        let contents = store.pool().await.unwrap().contents;
+        contents.keys.iter().map(|key| (**key).clone()).collect()
+    }
+
+    #[tokio::test]
+    async fn some_keys_have_limits_of_their_own_which_their_requests_at_once_do_not_meet() {
+        let keys = keys().await;
+        assert_eq!(keys.len(), CLIENTS.len() + 1);
+        for key in &keys {
+            assert_eq!(key.limits, limits_of(&key.name), "{}", key.name);
+        }
+        for (name, limits) in OWN_LIMITS {
+            assert!(limits.requests_per_minute.is_some() && limits.tokens_per_day.is_some());
+            let client = CLIENTS.iter().find(|(client, _)| *client == name);
+            let at_once = match client.unwrap().1 {
+                Profile::Steady(streams) => streams,
+                Profile::Interactive => 3,
+                other => unreachable!("{name} is {other:?}"),
+            };
+            let limit = u64::from(limits.concurrency.unwrap());
+            assert!(at_once < limit && limit < 2 * at_once, "{name}");
+        }
+    }
 }
