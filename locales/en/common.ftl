@@ -52,6 +52,8 @@ span-days = { $count } d
 
 error-not-found = There is no such page
 error-not-found-help = The address may have been mistyped, or what it showed was removed.
+error-lease-gone = These slots are free already
+error-lease-gone-help = The request that held them has ended meanwhile, or they were released. There is nothing left to do.
 error-wrong-method = This address cannot be used that way
 error-wrong-method-help = Go back and use the button of the page.
 error-cross-site = This was refused

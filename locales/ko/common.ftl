@@ -39,6 +39,8 @@ span-days = { $count }일
 
 error-not-found = 페이지를 찾을 수 없습니다
 error-not-found-help = 주소를 잘못 입력했거나 해당 항목이 제거되었습니다.
+error-lease-gone = 이미 해제된 슬롯입니다
+error-lease-gone-help = 슬롯을 점유하던 요청이 그사이 끝났거나 이미 해제되었습니다. 더 할 일은 없습니다.
 error-wrong-method = 이 주소는 그렇게 사용할 수 없습니다
 error-wrong-method-help = 이전 페이지로 돌아가 버튼을 사용하십시오.
 error-cross-site = 요청이 거부되었습니다

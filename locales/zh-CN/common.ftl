@@ -39,6 +39,8 @@ span-days = { $count } 天
 
 error-not-found = 找不到此页面
 error-not-found-help = 地址可能输入有误，或者对应的内容已被移除。
+error-lease-gone = 这些槽位已经释放
+error-lease-gone-help = 占用槽位的请求已经结束，或者槽位已被释放，无需再做任何操作。
 error-wrong-method = 不能以这种方式使用此地址
 error-wrong-method-help = 请返回页面并使用其中的按钮。
 error-cross-site = 请求被拒绝

@@ -15,6 +15,8 @@ use std::any::Any;
 pub(super) enum Trouble {
     /// There is no such page, or no such thing.
     NotFound,
+    /// The lease to be released is not held any more.
+    LeaseGone,
     /// The address does not take that method.
     WrongMethod,
     /// Another site may have made the browser send it.
@@ -45,7 +47,7 @@ impl From<AccessError> for Trouble {
 impl Trouble {
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::NotFound | Self::LeaseGone => StatusCode::NOT_FOUND,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
             Self::CrossSite => StatusCode::FORBIDDEN,
             Self::UnreadableForm(status) => *status,
@@ -59,7 +61,11 @@ impl Trouble {
         match &self {
             Self::Store(error) => tracing::error!(%error, "a page could not be shown"),
             Self::Internal(error) => tracing::error!(error, "a page could not be shown"),
-            Self::NotFound | Self::WrongMethod | Self::CrossSite | Self::UnreadableForm(_) => (),
+            Self::NotFound
+            | Self::LeaseGone
+            | Self::WrongMethod
+            | Self::CrossSite
+            | Self::UnreadableForm(_) => (),
         }
         let status = self.status();
         let page = ErrorPage {
@@ -106,6 +112,7 @@ impl ErrorPage {
     fn title(&self) -> String {
         let key = match &self.trouble {
             Trouble::NotFound => "error-not-found",
+            Trouble::LeaseGone => "error-lease-gone",
             Trouble::WrongMethod => "error-wrong-method",
             Trouble::CrossSite => "error-cross-site",
             Trouble::UnreadableForm(_) => "error-form",
@@ -118,6 +125,7 @@ impl ErrorPage {
     fn help(&self) -> String {
         let key = match &self.trouble {
             Trouble::NotFound => "error-not-found-help",
+            Trouble::LeaseGone => "error-lease-gone-help",
             Trouble::WrongMethod => "error-wrong-method-help",
             Trouble::CrossSite => "error-cross-site-help",
             Trouble::UnreadableForm(_) => "error-form-help",
@@ -147,6 +155,7 @@ pub(super) fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
 pub(super) fn samples(shell: &Shell) -> Vec<(&'static str, String)> {
     let troubles = [
         Trouble::NotFound,
+        Trouble::LeaseGone,
         Trouble::WrongMethod,
         Trouble::CrossSite,
         Trouble::UnreadableForm(StatusCode::BAD_REQUEST),

@@ -1,4 +1,5 @@
 //! The dashboard driven through its router, as a browser without script would.
+mod concurrency;
 mod keys;
 mod overview;
 mod pages;

@@ -96,6 +96,7 @@ pub(super) async fn reset(
 /// Which lease, and who is to hold it: a form that is sent late must not meet another's.
 #[derive(Deserialize)]
 pub(super) struct Which {
+    #[serde(default)]
     lease: String,
     #[serde(default)]
     request: String,
@@ -110,14 +111,15 @@ pub(super) async fn ask_release(
 ) -> Response {
     let picture = Picture::take(state.reload().configuration(), clock::unix_millis());
     match find(&picture, &which.lease) {
-        Some(held) => render(&release_page(shell.clone(), &picture, held)),
-        None => Trouble::NotFound.respond(&shell, wants),
+        Ok(held) => render(&release_page(shell.clone(), &picture, held)),
+        Err(trouble) => trouble.respond(&shell, wants),
     }
 }
 
-fn find<'a>(picture: &'a Picture, lease: &str) -> Option<&'a HeldLease> {
-    let lease: LeaseId = lease.parse().ok()?;
-    picture.leases.iter().find(|held| held.lease == lease)
+fn find<'a>(picture: &'a Picture, lease: &str) -> Result<&'a HeldLease, Trouble> {
+    let lease: LeaseId = lease.parse().map_err(|_| Trouble::NotFound)?;
+    let found = picture.leases.iter().find(|held| held.lease == lease);
+    found.ok_or(Trouble::LeaseGone)
 }
 
 fn release_page(shell: Shell, picture: &Picture, held: &HeldLease) -> ActionPage {
@@ -181,7 +183,7 @@ async fn released(state: &State, which: &Which) -> Result<(), Trouble> {
     let (_, held, _) = admission.picture();
     let is_it = |held: &HeldLease| held.lease == lease && held.holder == holder;
     if !held.iter().any(is_it) {
-        return Err(Trouble::NotFound);
+        return Err(Trouble::LeaseGone);
     }
     let detail = holder.to_string();
     let audited = state
@@ -191,7 +193,7 @@ async fn released(state: &State, which: &Which) -> Result<(), Trouble> {
     if admission.evict(lease) {
         Ok(())
     } else {
-        Err(Trouble::NotFound)
+        Err(Trouble::LeaseGone)
     }
 }
 
