@@ -11,3 +11,5 @@ mod refusals;
 mod secrets;
 #[path = "cli/serving.rs"]
 mod serving;
+#[path = "cli/stages.rs"]
+mod stages;

@@ -14,7 +14,7 @@ use std::{
     net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc,
+    sync::{Arc, Condvar, Mutex, mpsc},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -139,7 +139,28 @@ impl Drop for Owned {
 pub(crate) struct Instance {
     pub(crate) address: SocketAddr,
     child: Owned,
-    log: JoinHandle<String>,
+    log: Arc<Log>,
+    reader: JoinHandle<()>,
+}
+
+/// What an instance has written on standard error so far.
+#[derive(Default)]
+struct Log {
+    text: Mutex<String>,
+    grown: Condvar,
+}
+
+impl Log {
+    fn add(&self, line: &str) {
+        let mut text = self.text.lock().unwrap();
+        *text += line;
+        text.push('\n');
+        self.grown.notify_all();
+    }
+
+    fn take(&self) -> String {
+        std::mem::take(&mut *self.text.lock().unwrap())
+    }
 }
 
 impl Instance {
@@ -147,26 +168,40 @@ impl Instance {
         let mut child = Owned(command.stdin(Stdio::null()).spawn().unwrap());
         let stderr = child.0.stderr.take().unwrap();
         let (found, address) = mpsc::channel();
-        let log = thread::spawn(move || {
-            let mut log = String::new();
+        let log = Arc::new(Log::default());
+        let read = Arc::clone(&log);
+        let reader = thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 if let Some(address) = address_in(&line) {
                     // Only the first one is waited for.
                     let _ = found.send(address);
                 }
-                log += &line;
-                log.push('\n');
+                read.add(&line);
             }
-            log
         });
         let Ok(address) = address.recv_timeout(PATIENCE) else {
             drop(child);
-            panic!("not ready: {}", log.join().unwrap());
+            reader.join().unwrap();
+            panic!("not ready: {}", log.take());
         };
         Self {
             address,
             child,
             log,
+            reader,
+        }
+    }
+
+    /// Waits until there is something in the log that `find` looks for.
+    pub(crate) fn logged<T>(&self, find: impl Fn(&str) -> Option<T>) -> T {
+        let mut text = self.log.text.lock().unwrap();
+        loop {
+            if let Some(found) = find(&text) {
+                return found;
+            }
+            let (grown, timeout) = self.log.grown.wait_timeout(text, PATIENCE).unwrap();
+            text = grown;
+            assert!(!timeout.timed_out(), "waited in vain: {text}");
         }
     }
 
@@ -185,7 +220,8 @@ impl Instance {
     pub(crate) fn ended(mut self) -> (ExitStatus, String, String) {
         let out = text(self.child.0.stdout.as_mut().unwrap());
         let status = self.child.0.wait().unwrap();
-        let log = self.log.join().unwrap();
+        self.reader.join().unwrap();
+        let log = self.log.take();
         assert!(!log.contains("panicked"), "{log}");
         (status, log, out)
     }
