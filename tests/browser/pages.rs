@@ -8,6 +8,7 @@ use crate::{
 };
 use fairlane::sim::{Act, Rule};
 use fantoccini::Locator;
+use serde_json::json;
 
 #[test]
 fn every_page_serves_everybody_in_english() {
@@ -30,7 +31,12 @@ fn every_page_serves_everybody_in_chinese() {
 }
 
 fn check(language: &'static str, theme: &str) {
-    let document = |base_url: &str| Some(pool(base_url));
+    let document = |base_url: &str| {
+        let mut document = pool(base_url);
+        // One stream, and one that is kept for what must not wait.
+        document["accounts"][0]["stream_limit"] = json!(2);
+        Some(document)
+    };
     play(language, Script::On, document, async |stage| {
         let mut found = look(stage, theme, &before_a_password()).await;
         stage.choose_password().await;
@@ -45,6 +51,7 @@ fn check(language: &'static str, theme: &str) {
         visits.extend(in_the_log(stage).await);
         visits.extend(elsewhere(theme));
         found.extend(look(stage, theme, &visits).await);
+        found.extend(in_use(stage, theme).await);
         assert!(found.is_empty(), "{}", found.join("\n"));
     });
 }
@@ -190,6 +197,48 @@ async fn in_the_log(stage: &Stage) -> Vec<Visit> {
     let mut visits: Vec<_> = rows.iter().map(|path| open(path)).collect();
     visits.push(open("/requests?outcome=ok"));
     visits
+}
+
+/// The pages of a stream that is in flight while another waits for its slot, and those that follow
+/// when its slots were released.
+async fn in_use(stage: &Stage, theme: &str) -> Vec<String> {
+    let endless = Act {
+        stall_after: Some(1),
+        ..Act::chunks(["data: {}\n\n"]).header("content-type", "text/event-stream")
+    };
+    stage.provider.sim.clear_rules();
+    stage.provider.sim.script([Rule::new(endless).path("chat")]);
+    let ask = json!({"model": "gpt-4o-mini", "stream": true, "messages": []}).to_string();
+    let begin = || stage.instance.begin("POST /v1/chat/completions", KEY, &ask);
+    let _streams = [begin(), begin()];
+    let lead = async || {
+        stage.open("/concurrency").await;
+        let first = async |css| links(stage, css).await.into_iter().next();
+        let release = first("#live-rows a[href^='/concurrency/release']").await?;
+        Some((release, first("#wait-rows a").await?))
+    };
+    let looked = stage.browser.until("one stream, and one that waits", lead);
+    let (release, waits) = looked.await;
+    stage.open("/keys").await;
+    let key = links(stage, "tbody th a").await[0].replace("/keys/", "");
+    let visits = [
+        open("/concurrency"),
+        open(&format!("/concurrency?key={key}")),
+        open(&waits),
+        open("/concurrency/reset"),
+        open(&release),
+    ];
+    let mut found = look(stage, theme, &visits).await;
+    stage.open(&release).await;
+    stage.browser.press(".confirm .is-danger").await;
+    stage.browser.find("main [role='status']").await;
+    let visits = [
+        open("/concurrency?done=released"),
+        open("/concurrency?done=reset&slots=0&granted=0"),
+        visit(&release, First::Nothing, 404),
+    ];
+    found.extend(look(stage, theme, &visits).await);
+    found
 }
 
 async fn links(stage: &Stage, css: &str) -> Vec<String> {
