@@ -47,8 +47,8 @@ pub use self::{
 };
 
 use self::{
-    lanes::Lanes, layout::Gates, order::Order, selection::View, sets::Sets, several::Hold,
-    subjects::Subjects,
+    lanes::Lanes, layout::Gates, order::Order, pass::Scope, selection::View, sets::Sets,
+    several::Hold, subjects::Subjects,
 };
 use super::{
     breaker::Breaker,
@@ -243,22 +243,34 @@ impl Admission {
         demand: &Arc<Demand>,
         effects: &mut Effects,
     ) -> Decision {
-        // Whoever finds its own lane occupied stands behind it: what keeps the first keeps it too.
-        let denial = if self.lanes.waiting(demand.key_id()) > 0 && self.has_lane(demand) {
-            self.denial(demand).unwrap_or(Denial::NoRoom)
-        } else {
-            match self.try_grant(now, demand) {
+        let denial = match self.denial_of_lane(demand) {
+            Some(denial) => denial,
+            None => match self.try_grant(now, demand) {
                 Ok(grant) => {
                     self.pass_if_shifted(now, effects);
                     return Decision::Granted(grant);
                 }
                 Err(denial) => denial,
-            }
+            },
         };
         if let Denial::FairShare(share) = denial {
             queue::tell_held_back(demand, share, effects);
         }
         self.park_or_refuse(now, demand, denial)
+    }
+
+    /// Whoever finds its own lane occupied stands behind it: what keeps the first keeps it too.
+    fn denial_of_lane(&mut self, demand: &Demand) -> Option<Denial> {
+        if self.lanes.waiting(demand.key_id()) == 0 {
+            return None;
+        }
+        let is_held_back = self.lane_of(demand)?.is_held_back;
+        let denial = if is_held_back {
+            self.denial(demand)
+        } else {
+            None
+        };
+        Some(denial.unwrap_or(Denial::NoRoom))
     }
 
     /// What keeps a request from going now; `None` if nothing does. Nothing is taken.
@@ -401,20 +413,20 @@ impl Admission {
         row.held = row.held.without(freed);
         let (gates, key) = (Arc::clone(&row.gates), (row.key, row.weight));
         self.give_back(&gates, key, freed);
-        let mut has_changed = freed != Kinds::NONE;
+        let mut scope = (freed != Kinds::NONE).then_some(Scope::Freed(&gates, freed));
         if part == Part::All
             && let Some(row) = self.leases.remove(&lease)
         {
             let before = self.subjects.breaker(row.breaker);
             if self.pass_shots(lease, &row, effects) {
-                has_changed = true;
                 let has_turned = self.subjects.breaker(row.breaker) != before;
                 self.reassess(&gates, has_turned);
+                scope = Some(Scope::after(&gates, has_turned));
             }
         }
-        if has_changed {
+        if let Some(scope) = scope {
             self.follow(&gates);
-            self.pass(now, &pass::Scope::Lease(&gates), effects);
+            self.pass(now, &scope, effects);
         }
         freed
     }
@@ -437,8 +449,8 @@ impl Admission {
         self.order.rebuild(&self.layout, &self.subjects);
         self.recount_sets();
         self.requeue(now, effects);
-        self.pass(now, &pass::Scope::All, effects);
-        self.refuse_the_hopeless(&pass::Scope::All, effects);
+        self.pass(now, &Scope::All, effects);
+        self.refuse_the_hopeless(&Scope::All, effects);
         self.pass_if_shifted(now, effects);
     }
 

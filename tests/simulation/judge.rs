@@ -15,7 +15,7 @@ use fairlane::domain::{
     admission::{Evidence, LeaseId, Part, WaiterId},
     reason::Reason,
 };
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Which rule was broken, and how.
 pub(crate) type Verdict = Result<(), String>;
@@ -34,7 +34,7 @@ pub(crate) enum Event {
 
 pub(crate) struct Judge {
     books: Books,
-    told_back: HashSet<u64>,
+    told_back: FxHashSet<u64>,
     /// What was granted since the last look at everything; a look at each costs too much where
     /// events are many.
     looks_closely: bool,
@@ -48,7 +48,7 @@ impl Judge {
     pub(crate) fn new(plan: &Plan) -> Self {
         Self {
             books: Books::new(plan),
-            told_back: HashSet::new(),
+            told_back: FxHashSet::default(),
             looks_closely: true,
         }
     }
@@ -252,7 +252,7 @@ impl Judge {
     /// Never a free slot while a waiter could be let in.
     pub(crate) fn check_idle(&self, now: u64) -> Verdict {
         let (usage, aside) = (self.books.usage(), self.books.aside(now));
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         for (id, waiter) in &self.books.waiters {
             let ask = &waiter.ask;
             // Those who ask for the same of the same have the same answer.
@@ -286,9 +286,9 @@ impl Judge {
     pub(crate) fn check_picture(&self, picture: &Picture) -> Verdict {
         let books = &self.books;
         let known = books.leases.iter();
-        let known: HashMap<_, _> = known.map(|(id, l)| (*id, (l.key, l.held))).collect();
+        let known: FxHashMap<_, _> = known.map(|(id, l)| (*id, (l.key, l.held))).collect();
         let shown = picture.held.iter();
-        let shown: HashMap<_, _> = shown.map(|(id, key, held)| (*id, (*key, *held))).collect();
+        let shown: FxHashMap<_, _> = shown.map(|(id, key, held)| (*id, (*key, *held))).collect();
         must(known == shown, || {
             let (known, shown) = (known.len(), shown.len());
             format!("{known} leases are in use, the machine holds {shown}, or others")

@@ -13,10 +13,8 @@ use crate::{
     rng::Rng,
 };
 use fairlane::domain::admission::{Evidence, LeaseId, Part, WaiterId};
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap},
-};
+use rustc_hash::FxHashMap;
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// How often the judge looks at everything.
 #[derive(Clone, Copy, Debug)]
@@ -138,8 +136,8 @@ pub(crate) struct World<M> {
     wanted: u64,
     queue: BinaryHeap<Reverse<(u64, u64, Due)>>,
     queued: u64,
-    requests: HashMap<u64, Request>,
-    waiting: HashMap<WaiterId, u64>,
+    requests: FxHashMap<u64, Request>,
+    waiting: FxHashMap<WaiterId, u64>,
     /// Until when an account answers 429 to everything, and an endpoint 503.
     sick_accounts: Vec<u64>,
     sick_endpoints: Vec<u64>,
@@ -165,8 +163,8 @@ impl<M: Machine> World<M> {
             wanted: 0,
             queue: BinaryHeap::new(),
             queued: 0,
-            requests: HashMap::new(),
-            waiting: HashMap::new(),
+            requests: FxHashMap::default(),
+            waiting: FxHashMap::default(),
             totals: Totals::default(),
         }
     }

@@ -239,11 +239,7 @@ impl Admission {
         let has_turned = |note: &Note| matches!(note, Note::Tripped(_) | Note::Closed(_));
         let has_turned = news.iter().any(has_turned);
         self.reassess(&gates, has_turned);
-        let scope = if has_turned {
-            Scope::All
-        } else {
-            Scope::Lease(&gates)
-        };
+        let scope = Scope::after(&gates, has_turned);
         let takes_away = |note: &Note| matches!(note, Note::Cooled { .. } | Note::Tripped(_));
         let is_less = news.iter().any(takes_away);
         if has_changed || is_less {

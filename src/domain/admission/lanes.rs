@@ -111,6 +111,10 @@ impl Group {
         self.key.set
     }
 
+    pub(super) fn kinds(&self) -> Kinds {
+        self.key.kinds
+    }
+
     pub(super) fn reach(&self) -> &Reach {
         &self.reach
     }
@@ -129,6 +133,11 @@ impl Group {
     /// Whether requests of it were somewhere already.
     pub(super) fn has_tried(&self) -> bool {
         !self.key.tried.is_empty()
+    }
+
+    /// Whether the key has a lane in it.
+    pub(super) fn has_lane(&self, key: Option<KeyId>) -> bool {
+        self.lanes.contains_key(&key)
     }
 
     /// Whether a lane stands there still.
@@ -223,12 +232,6 @@ impl Lanes {
     /// The group of that description, if somebody waits in it.
     pub(super) fn find(&self, key: &GroupKey) -> Option<GroupId> {
         self.by_key.get(key).copied()
-    }
-
-    /// Whether the key has a lane in the group.
-    pub(super) fn has_lane(&self, group: GroupId, key: Option<KeyId>) -> bool {
-        let group = self.groups.get(group);
-        group.is_some_and(|group| group.lanes.contains_key(&key))
     }
 
     /// Whether anybody waits who needs slots on several accounts at once.

@@ -3,55 +3,88 @@
 //! Whose turn it is: the lowest of (what the key holds of that kind + 1) / its weight; among equals
 //! the one that has fewer accounts to go to, then the oldest. A pass looks only at groups that what
 //! has changed can matter to, and leaves a group as soon as it has no room, because a grant only
-//! ever takes room away.
+//! ever takes room away. Before an event nobody who waits had room, but for those whom fair share
+//! holds back; so after it the others find room only where something has changed, and only that is
+//! looked at for them.
 use super::{
-    Admission, Demand, Denial, Effects, Settled, WaiterId,
+    Admission, Demand, Denial, Effects, Kinds, Settled, WaiterId,
     lanes::{GroupId, Stand},
     layout::Gates,
-    sets::{Set, SetId},
+    sets::Set,
 };
 use crate::domain::moment::Moment;
-use std::sync::Arc;
+use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc};
 
 /// What has changed.
 #[derive(Debug)]
 pub(super) enum Scope<'a> {
-    /// What a lease counts on.
+    /// Slots of these kinds came free on what a lease counts on, and that is all.
+    Freed(&'a Gates, Kinds),
+    /// What a lease counts on, in any way.
     Lease(&'a Gates),
     /// Anything.
     All,
 }
 
+impl<'a> Scope<'a> {
+    /// What cools or rests on the way of a lease has changed; a breaker that has turned matters to
+    /// others too that it is the breaker of.
+    pub(super) const fn after(gates: &'a Gates, has_turned: bool) -> Self {
+        if has_turned {
+            Self::All
+        } else {
+            Self::Lease(gates)
+        }
+    }
+
+    const fn gates(&self) -> Option<&'a Gates> {
+        match self {
+            Self::Freed(gates, _) | Self::Lease(gates) => Some(gates),
+            Self::All => None,
+        }
+    }
+
+    /// Whether it can matter to requests that need slots of these kinds.
+    fn concerns(&self, kinds: Kinds) -> bool {
+        match self {
+            Self::Freed(_, freed) => kinds.without(*freed) != kinds,
+            Self::Lease(_) | Self::All => true,
+        }
+    }
+}
+
 /// A group on its way through a pass: where it is looked at next.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
-    group: GroupId,
     stand: Stand,
+    group: GroupId,
+    /// After how many grants of the pass it was known to have room.
+    has_room_after: Option<u32>,
 }
 
 impl Admission {
     /// The groups that a change can matter to.
     pub(super) fn groups_in(&self, scope: &Scope<'_>) -> Vec<GroupId> {
-        let of = |sets: &[SetId]| {
-            let sets = sets.iter().filter_map(|set| self.sets.get(*set));
-            sets.flat_map(Set::groups).copied().collect()
+        let Some(gates) = scope.gates() else {
+            return self.lanes.groups().map(|(id, _)| id).collect();
         };
-        match scope {
-            Scope::All => self.lanes.groups().map(|(id, _)| id).collect(),
-            Scope::Lease(gates) => {
-                let units: Vec<u32> = gates
-                    .subjects
-                    .iter()
-                    .flat_map(|subject| self.layout.dependents(*subject))
-                    .copied()
-                    .collect();
-                let mut groups: Vec<GroupId> = of(&self.sets.on(&gates.subjects));
-                groups.retain(|id| {
-                    let group = self.lanes.group(*id);
-                    group.is_some_and(|g| g.is_held_back || !g.is_elsewhere(&units))
-                });
-                groups
-            }
-        }
+        let units = self.units_of(gates);
+        let sets = self.sets.on(&gates.subjects).into_iter();
+        let groups = sets.filter_map(|set| self.sets.get(set).map(Set::groups));
+        let is_concerned = |id: &GroupId| {
+            let group = self.lanes.group(*id);
+            group.is_some_and(|g| {
+                scope.concerns(g.kinds()) && (g.is_held_back || !g.is_elsewhere(&units))
+            })
+        };
+        groups.flatten().copied().filter(is_concerned).collect()
+    }
+
+    /// The units whose room may change with what a lease counts on.
+    fn units_of(&self, gates: &Gates) -> Vec<u32> {
+        let subjects = gates.subjects.iter();
+        let units = subjects.flat_map(|subject| self.layout.dependents(*subject));
+        units.copied().collect()
     }
 
     /// Lets in everyone who can be, best first. Where that itself lets others have more, their turn
@@ -72,56 +105,98 @@ impl Admission {
 
     fn pass_once(&mut self, now: Moment, scope: &Scope<'_>, effects: &mut Effects) {
         self.advance_hold(now, effects);
-        let mut turns: Vec<Turn> = Vec::new();
-        for group in self.groups_in(scope) {
-            if let Some(row) = self.lanes.group_mut(group) {
-                row.is_held_back = false;
-                turns.extend(row.next(None).map(|stand| Turn { group, stand }));
-            }
-        }
-        while let Some(n) = best(&turns) {
-            let Turn { group, stand } = turns[n];
-            let is_over = match self.try_head(now, group, stand, effects) {
-                // Who was held back before may stand first now.
-                Tried::Granted if self.has_shifted => return,
-                Tried::Granted => false,
+        let mut turns = self.turns(scope);
+        let mut grants = 0;
+        while let Some(Reverse(mut turn)) = turns.pop() {
+            let has_room = turn.has_room_after == Some(grants);
+            match self.try_head(now, &turn, has_room, effects) {
+                Tried::Granted => grants += 1,
                 Tried::HeldBack => {
-                    if let Some(group) = self.lanes.group_mut(group) {
+                    turn.has_room_after = Some(grants);
+                    if let Some(group) = self.lanes.group_mut(turn.group) {
                         group.is_held_back = true;
                     }
-                    false
                 }
-                Tried::NoRoom => true,
-            };
-            let next = self.lanes.group(group).filter(|_| !is_over);
-            match next.and_then(|group| group.next(Some(stand))) {
-                Some(stand) => turns[n].stand = stand,
-                None => drop(turns.swap_remove(n)),
+                Tried::Moved => (),
+                Tried::NoRoom => continue,
+            }
+            // Who was held back before may stand first now.
+            if self.has_shifted {
+                return;
+            }
+            let group = self.lanes.group(turn.group);
+            if let Some(stand) = group.and_then(|group| group.next(Some(turn.stand))) {
+                turn.stand = stand;
+                turns.push(Reverse(turn));
             }
         }
     }
 
+    /// The groups that a pass goes through.
+    fn turns(&mut self, scope: &Scope<'_>) -> BinaryHeap<Reverse<Turn>> {
+        let units = scope.gates().map(|gates| self.units_of(gates));
+        let mut turns = BinaryHeap::new();
+        for group in self.groups_in(scope) {
+            let Some(row) = self.lanes.group_mut(group) else {
+                continue;
+            };
+            let was_held_back = std::mem::take(&mut row.is_held_back);
+            let Some(stand) = row.next(None) else {
+                continue;
+            };
+            let is_near = !was_held_back && !row.is_owned();
+            if let Some(units) = units.as_deref().filter(|_| is_near)
+                && !self.has_room_on(units, stand.head)
+            {
+                continue;
+            }
+            turns.push(Reverse(Turn {
+                stand,
+                group,
+                has_room_after: None,
+            }));
+        }
+        turns
+    }
+
+    fn has_room_on(&self, units: &[u32], waiter: WaiterId) -> bool {
+        let row = self.waiters.get(&waiter);
+        row.is_some_and(|row| self.view().has_room_on(units, &row.demand))
+    }
+
+    /// Lets the first in a lane in if it can go.
     fn try_head(
         &mut self,
         now: Moment,
-        group: GroupId,
-        stand: Stand,
+        turn: &Turn,
+        has_room: bool,
         effects: &mut Effects,
     ) -> Tried {
+        let head = turn.stand.head;
         // What its key was given in another group has put it further back.
-        let is_there = self.lanes.group(group).is_some_and(|g| g.has(&stand));
-        let Some(demand) = self.demand_of(stand.head).filter(|_| is_there) else {
-            // Its place has just changed; what is there now comes next.
-            return Tried::Granted;
+        let group = self.lanes.group(turn.group);
+        let is_there = group.is_some_and(|group| group.has(&turn.stand));
+        let Some(demand) = self.demand_of(head).filter(|_| is_there) else {
+            return Tried::Moved;
         };
-        match self.try_grant(now, &demand) {
+        // Where there is room, the share is all that can be in the way.
+        let share = if has_room {
+            self.held_back(&demand)
+        } else {
+            None
+        };
+        let tried = match share {
+            Some(share) => Err(Denial::FairShare(share)),
+            None => self.try_grant(now, &demand),
+        };
+        match tried {
             Ok(grant) => {
-                self.settle(stand.head, Ok(grant), effects);
+                self.settle(head, Ok(grant), effects);
                 Tried::Granted
             }
             Err(Denial::NoRoom) => Tried::NoRoom,
             Err(Denial::FairShare(share)) => {
-                self.tell_once(stand.head, &demand, share, effects);
+                self.tell_once(head, &demand, share, effects);
                 Tried::HeldBack
             }
         }
@@ -150,10 +225,6 @@ enum Tried {
     Granted,
     HeldBack,
     NoRoom,
-}
-
-/// The turn of whoever is next among all groups.
-fn best(turns: &[Turn]) -> Option<usize> {
-    let turns = turns.iter().enumerate();
-    turns.min_by_key(|(_, turn)| turn.stand).map(|(n, _)| n)
+    /// It stands elsewhere by now; what is there now comes next.
+    Moved,
 }

@@ -17,11 +17,12 @@ impl Admission {
         sets.of(view, demand)
     }
 
-    /// Whether somebody waits already in the lane that the request would stand in.
-    pub(super) fn has_lane(&mut self, demand: &Demand) -> bool {
+    /// The group in which somebody waits already in the lane that the request would stand in.
+    pub(super) fn lane_of(&mut self, demand: &Demand) -> Option<&Group> {
         let set = self.set_of(demand);
-        let group = self.lanes.find(&GroupKey::of(set, demand));
-        group.is_some_and(|group| self.lanes.has_lane(group, demand.key_id()))
+        let group = self.lanes.find(&GroupKey::of(set, demand))?;
+        let group = self.lanes.group(group)?;
+        group.has_lane(demand.key_id()).then_some(group)
     }
 
     /// A request that may not go now waits, if that can help and there is room for it.

@@ -120,6 +120,15 @@ impl View<'_> {
         }
     }
 
+    /// Whether any of these units can take a request that has no owner.
+    pub(super) fn has_room_on(self, units: &[u32], demand: &Demand) -> bool {
+        let offers = self.layout.offers(demand);
+        let mut units = units
+            .iter()
+            .filter(|unit| self.order.place(**unit).is_some());
+        units.any(|unit| self.best_in(*unit, offers, demand).is_some())
+    }
+
     pub(super) fn offered(self, offers: Offers<'_>, edge: EdgeIndex) -> bool {
         let unit = self.layout.pool.edge(edge).unit;
         offers.of(unit).any(|e| e == edge)

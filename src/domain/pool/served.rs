@@ -7,6 +7,7 @@ use super::{
     edges::{Contents, Edge, EdgeIndex},
 };
 use crate::domain::protocol::Protocol;
+use rustc_hash::FxHashMap;
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
@@ -53,7 +54,7 @@ impl Table {
 pub(super) struct Served {
     /// Edges without any catalog: they serve every model.
     pub(super) any: Table,
-    by_model: HashMap<Arc<str>, Table>,
+    by_model: FxHashMap<Arc<str>, Table>,
     /// Every edge once.
     all: Table,
 }

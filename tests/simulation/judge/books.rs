@@ -7,10 +7,8 @@ use crate::{
     plan::{Ask, Plan, Slots},
 };
 use fairlane::domain::admission::{LeaseId, WaiterId};
-use std::{
-    cmp::Ordering,
-    collections::{BTreeMap, HashMap, HashSet},
-};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::{cmp::Ordering, collections::BTreeMap};
 
 /// A set of things, one bit each.
 pub(crate) type Things = u128;
@@ -87,9 +85,9 @@ pub(crate) type Usage = Vec<[u32; 3]>;
 #[derive(Debug)]
 pub(crate) struct Books {
     pub(crate) plan: Plan,
-    pub(crate) leases: HashMap<LeaseId, Lease>,
+    pub(crate) leases: FxHashMap<LeaseId, Lease>,
     pub(crate) waiters: BTreeMap<WaiterId, Waiter>,
-    pub(crate) cooling: HashMap<(Thing, Option<usize>), Cooldown>,
+    pub(crate) cooling: FxHashMap<(Thing, Option<usize>), Cooldown>,
     pub(crate) breakers: Vec<Breaker>,
     /// By credential: the caps on it, and the things that they are on apart from its own.
     caps: Vec<(Vec<Cap>, Things)>,
@@ -98,7 +96,7 @@ pub(crate) struct Books {
     /// By credential: what a 429 cools, and whether one model of it alone.
     limited: Vec<Vec<(Thing, bool)>>,
     /// Where the candidates of a key's requests for a model are, as far as that was asked.
-    candidates: HashMap<(Option<usize>, usize), Things>,
+    candidates: FxHashMap<(Option<usize>, usize), Things>,
 }
 
 /// (Leases of the kind + 1, weight, candidate accounts, which): who is less goes first.
@@ -114,14 +112,14 @@ impl Books {
     pub(crate) fn new(plan: &Plan) -> Self {
         let mut books = Self {
             plan: plan.clone(),
-            leases: HashMap::new(),
+            leases: FxHashMap::default(),
             waiters: BTreeMap::new(),
-            cooling: HashMap::new(),
+            cooling: FxHashMap::default(),
             breakers: vec![Breaker::Passing(0); plan.endpoints.len()],
             caps: Vec::new(),
             ordinary: Vec::new(),
             limited: Vec::new(),
-            candidates: HashMap::new(),
+            candidates: FxHashMap::default(),
         };
         books.turn_to(plan);
         books
@@ -310,7 +308,7 @@ impl Books {
         let wants = |w: &&Waiter| w.ask.slots[0] && w.candidates & serving != 0;
         let waiting = self.waiters.values().filter(wants).map(|w| w.ask.key);
         let keys = streams.map(|l| l.key).chain(waiting).chain([Some(me)]);
-        let active: HashSet<usize> = keys.flatten().collect();
+        let active: FxHashSet<usize> = keys.flatten().collect();
         let weight = |n: usize| u64::from(self.plan.keys[n].weight);
         let weights: u64 = active.into_iter().map(weight).sum();
         let share = (capacity * weight(me) / weights).max(2);

@@ -10,10 +10,8 @@ use crate::{
     rng::Rng,
 };
 use fairlane::domain::admission::{Evidence, Part, WaiterId};
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap},
-};
+use rustc_hash::FxHashMap;
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 const ACCOUNTS: usize = 14;
 const SLOTS: u32 = 8;
@@ -89,7 +87,7 @@ pub(super) struct Incident {
     rng: Rng,
     now: u64,
     workers: Vec<Worker>,
-    waiting: HashMap<WaiterId, usize>,
+    waiting: FxHashMap<WaiterId, usize>,
     queue: BinaryHeap<Reverse<(u64, u64, Due)>>,
     queued: u64,
     tries: u64,
@@ -161,7 +159,7 @@ impl Incident {
             rng: Rng::new(14 * 8),
             now: 0,
             workers: workers(),
-            waiting: HashMap::new(),
+            waiting: FxHashMap::default(),
             queue: BinaryHeap::new(),
             queued: 0,
             tries: 0,
