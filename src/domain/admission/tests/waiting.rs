@@ -183,6 +183,59 @@ fn newcomers_leave_alone_what_an_owners_waiter_needs() {
 }
 
 #[test]
+fn newcomers_leave_alone_what_an_owners_waiter_needs_though_it_be_together_with_another_account() {
+    // Credential 4 is charged to accounts 1 and 3, and nothing else can take work on account 3.
+    let mut contents = sample::contents(3);
+    contents.keys = (1..=9).map(|n| key(n, 1)).collect();
+    contents.accounts[0].stream_limit = Some(8);
+    contents.credentials[2].state = State::Draining;
+    let mut both = sample::credential(4, 1, 1);
+    both.accounts.push(AccountId::from_u128(3));
+    contents.credentials.push(both);
+    let tight = Limits {
+        stream: 4,
+        fair_share_pct: 1,
+        ..limits()
+    };
+    let mut a = Admission::new(layout(contents, tight));
+    for n in 2..=4 {
+        ask(&mut a, at_owner(2, by(n))).unwrap();
+    }
+    // 16 slots and four keys: with four streams of account 1 its share is taken.
+    for _ in 0..4 {
+        ask(&mut a, at_owner(1, by(1))).unwrap();
+    }
+    park(&mut a, 1, at_owner(1, by(1)));
+    // Account 2 is the fullest, but the only one that nobody waits for.
+    assert_eq!(ask(&mut a, by(5)).unwrap().1.as_u128(), 2);
+}
+
+#[test]
+fn a_key_that_has_just_been_let_in_elsewhere_has_lost_its_turn() {
+    let mut a = full(1, |_| ());
+    take_all(&mut a, 1);
+    let creates = |n| Demand {
+        kinds: BOTH,
+        ..by(n)
+    };
+    park(&mut a, 11, by(1));
+    park(&mut a, 12, creates(1));
+    park(&mut a, 21, creates(2));
+    // Two slots at once: the second is for the key that has none, though the other one is older.
+    let mut contents = sample::contents(1);
+    contents.keys = vec![key(1, 1), key(2, 1)];
+    let mut effects = Effects::default();
+    let wider = Limits {
+        stream: 3,
+        ..limits()
+    };
+    a.reconfigure(NOW, layout(contents, wider), &mut effects);
+    let leases = effects.settled.into_iter().map(|s| s.answer.unwrap().lease);
+    let holders: Vec<u128> = leases.map(|l| a.leases[&l].holder.as_u128()).collect();
+    assert_eq!(holders, [11, 21]);
+}
+
+#[test]
 fn a_full_queue_of_one_key_is_no_other_keys_trouble() {
     let few = Limits {
         waiters_per_key: 2,
@@ -269,4 +322,27 @@ fn what_was_kept_goes_to_the_others_when_its_request_leaves() {
     assert!(a.withdraw(NOW.plus(31_000), both, &mut effects));
     assert_eq!(effects.settled.len(), 1);
     assert_eq!(a.subjects.all().map(|u| u.stream).max(), Some(1));
+}
+
+#[test]
+fn what_was_kept_goes_to_the_others_when_the_rest_of_it_begins_to_cool() {
+    let mut a = full(2, charged_twice);
+    let leases = [1, 2].map(|c| ask(&mut a, at_owner(c, by(9))).unwrap().0);
+    park(&mut a, 1, at_owner(3, by(1)));
+    // One who has nothing to do with account 2.
+    let mut narrow = (*key(2, 1)).clone();
+    narrow.accounts = Some(vec![AccountId::from_u128(1)]);
+    let key = Some(Arc::new(narrow));
+    park(&mut a, 2, Demand { key, ..by(2) });
+    half_time(&mut a);
+    assert_eq!(names(&free(&mut a, leases[0])), [] as [u128; 0], "kept");
+    let limited = Evidence::Limited {
+        wait_ms: Some(5_000),
+        is_quota: false,
+    };
+    let mut effects = Effects::default();
+    a.observe(NOW.plus(31_000), leases[1], limited, &mut effects);
+    let leases = effects.settled.into_iter().map(|s| s.answer.unwrap().lease);
+    let holders: Vec<u128> = leases.map(|l| a.leases[&l].holder.as_u128()).collect();
+    assert_eq!(holders, [2]);
 }
