@@ -200,7 +200,7 @@ impl Admission {
         let mut order = Order::default();
         order.rebuild(&layout, &subjects);
         let mut sets = Sets::default();
-        sets.clear(layout.limits.fair_share_pct);
+        sets.clear(&layout);
         Self {
             layout,
             subjects,
@@ -297,24 +297,7 @@ impl Admission {
         }
         let (view, sets) = self.split();
         let set = sets.of(view, demand);
-        let mut share = sets.share(set, demand).filter(|share| !share.admits())?;
-        if self.layout.has_several {
-            share.mine -= self.counted_again(set, demand);
-        }
-        Some(share).filter(|share| !share.admits())
-    }
-
-    /// How many times too often streams of a request's key were counted that take slots on several
-    /// accounts at once: each is one stream.
-    fn counted_again(&self, set: sets::SetId, demand: &Demand) -> u64 {
-        let key = demand.key_id();
-        let Some(set) = self.sets.get(set) else {
-            return 0;
-        };
-        let rows = self.leases.values();
-        let several = rows.filter(|l| l.key == key && l.held.stream && l.gates.spans_several());
-        let again = |row: &LeaseRow| set.serving(&row.gates.subjects).saturating_sub(1);
-        several.map(again).sum()
+        sets.share(set, demand).filter(|share| !share.admits())
     }
 
     fn grant(&mut self, now: Moment, demand: &Demand, index: EdgeIndex) -> Grant {
@@ -456,7 +439,7 @@ impl Admission {
 
     /// Counts anew what fair share is reckoned from, with the weights that keys have now.
     fn recount_sets(&mut self) {
-        self.sets.clear(self.layout.limits.fair_share_pct);
+        self.sets.clear(&self.layout);
         let weights = &self.layout.weights;
         self.lanes.reweigh(|key| weights.get(&key).copied());
         for row in self.leases.values_mut() {

@@ -8,10 +8,12 @@
 //! Invariant: what is kept equals what a count from scratch would give (a test compares them).
 mod finding;
 mod set;
+mod together;
 
 pub(super) use self::set::Set;
 
-use super::{demand::Demand, fair_share::Share, selection::View};
+use self::together::Together;
+use super::{demand::Demand, fair_share::Share, layout::Layout, selection::View};
 use crate::domain::{
     ids::{AccountId, KeyId},
     pool::EdgeIndex,
@@ -44,15 +46,18 @@ pub(super) struct Sets {
     by_subject: Vec<Vec<(SetId, usize)>>,
     /// By subject: who holds how many streams on it; kept only while keys are held back.
     holders: Vec<FxHashMap<Option<KeyId>, (u32, u64)>>,
+    /// Who holds streams that take slots on several subjects; kept only where there are any.
+    together: Option<Together>,
     scopes: FxHashMap<KeyId, u32>,
     scope_numbers: HashMap<Vec<AccountId>, u32>,
 }
 
 impl Sets {
     /// Forgets every set, and who holds what.
-    pub(super) fn clear(&mut self, threshold_pct: u32) {
+    pub(super) fn clear(&mut self, layout: &Layout) {
         *self = Self {
-            threshold_pct,
+            threshold_pct: layout.limits.fair_share_pct,
+            together: layout.has_several.then(Together::default),
             ..Self::default()
         };
     }
@@ -123,10 +128,12 @@ impl Sets {
             return;
         }
         let in_flight = i64::from(view.subjects.usage(subject).stream) * sign;
+        let again = counted_elsewhere(self.together.as_ref(), &self.by_subject, (id, set), subject);
         let holders = self.holders.get(subject as usize);
         for (key, (held, weight)) in holders.into_iter().flatten() {
             if let Some(key) = key {
-                let held = i64::from(*held) * sign;
+                let again = again.get(key).copied().unwrap_or_default();
+                let held = i64::from(held.saturating_sub(again)) * sign;
                 set.change(*key, *weight, |a| {
                     a.held = a.held.saturating_add_signed(held);
                 });
@@ -203,12 +210,15 @@ impl Sets {
             return;
         }
         let weight = u64::from(weight);
-        for subject in subjects {
+        if let Some((together, key)) = self.together.as_mut().zip(key) {
+            together.hold(subjects, key, sign);
+        }
+        for (subject, n) in subjects.iter().zip(0..) {
             self.note_holder(*subject, (key, weight), sign);
-            let n = *subject as usize;
-            let Some(members) = self.by_subject.get(n) else {
+            let Some(members) = self.by_subject.get(*subject as usize) else {
                 continue;
             };
+            let before = subjects.get(..n).unwrap_or_default();
             for (id, place) in members {
                 let Some(set) = self.all.get_mut(*id) else {
                     continue;
@@ -217,7 +227,10 @@ impl Sets {
                     continue;
                 }
                 set.in_flight = set.in_flight.saturating_add_signed(sign);
-                if let Some(key) = key {
+                let mut before = before.iter();
+                let is_again = self.together.is_some()
+                    && before.any(|s| serves(&self.by_subject, (*id, set), *s));
+                if let Some(key) = key.filter(|_| !is_again) {
                     set.change(key, weight, |a| a.held = a.held.saturating_add_signed(sign));
                 }
             }
@@ -323,4 +336,25 @@ impl Sets {
         sets.dedup();
         sets
     }
+}
+
+/// Whether a subject is a member of a set that can serve now.
+fn serves(by_subject: &[Vec<(SetId, usize)>], (id, set): (SetId, &Set), subject: u32) -> bool {
+    let sets = by_subject.get(subject as usize);
+    let found = sets.and_then(|sets| sets.iter().find(|(set, _)| *set == id));
+    found.is_some_and(|(_, place)| set.members.get(*place).is_some_and(|m| m.serves))
+}
+
+/// How many of each key's streams on a subject the set counts anyway, by something else that they are on.
+fn counted_elsewhere(
+    together: Option<&Together>,
+    by_subject: &[Vec<(SetId, usize)>],
+    set: (SetId, &Set),
+    subject: u32,
+) -> FxHashMap<KeyId, u32> {
+    let is_counted = |others: &[u32]| {
+        let mut others = others.iter().filter(|other| **other != subject);
+        others.any(|other| serves(by_subject, set, *other))
+    };
+    together.map_or_else(FxHashMap::default, |t| t.held_on(subject, is_counted))
 }

@@ -30,7 +30,7 @@ impl Member {
 /// A key in a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Active {
-    /// Streams that it holds where the set can serve.
+    /// Streams that it holds where the set can serve; one that takes slots on several members is one.
     pub(super) held: u64,
     /// Sets that overlap with this one and in which it waits for a stream.
     pub(super) waits: u32,
@@ -74,12 +74,6 @@ impl Set {
     /// Whether every edge takes slots on several accounts at once.
     pub(in crate::domain::admission) fn needs_several(&self) -> bool {
         self.needs_several
-    }
-
-    /// How many of these subjects are members that can serve now.
-    pub(in super::super) fn serving(&self, subjects: &[u32]) -> u64 {
-        let members = self.members.iter().filter(|member| member.serves);
-        members.filter(|m| subjects.contains(&m.subject)).count() as u64
     }
 
     /// The groups that wait for it.

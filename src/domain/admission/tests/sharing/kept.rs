@@ -41,7 +41,7 @@ fn from_scratch(a: &Admission, asked: &Demand) -> Option<Share> {
         share.in_flight += held;
         if let Some(id) = row.key.filter(|_| held > 0) {
             active.insert((id, row.weight));
-            share.mine += if id == key.id { held } else { 0 };
+            share.mine += u64::from(id == key.id);
         }
     }
     for row in a.waiters.values().filter(|row| row.demand.kinds.stream) {
