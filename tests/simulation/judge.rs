@@ -4,6 +4,7 @@
 //! Invariant: of two things that the product says at once, what was told comes before what was granted;
 //! grants are judged one by one in their order, each by what held just before it.
 pub(crate) mod books;
+mod caps;
 mod limits;
 
 use self::books::{Books, Lease, Usage, Waiter, by_rank};

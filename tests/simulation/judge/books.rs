@@ -2,6 +2,7 @@
 //! the rules, each time counted from nothing.
 //!
 //! Invariant: plain lists and loops. Nothing here is taken from the product but its tokens.
+use super::caps::{Cap, caps_of, limited_of};
 use crate::{
     machine::Thing,
     plan::{Ask, Plan, Slots},
@@ -27,7 +28,7 @@ fn bits(things: Things) -> impl Iterator<Item = usize> {
     std::iter::successors(first, rest).map(|left| left.trailing_zeros() as usize)
 }
 
-const fn one(thing: Thing) -> Things {
+pub(super) const fn one(thing: Thing) -> Things {
     1 << bit_of(thing)
 }
 
@@ -69,14 +70,6 @@ pub(crate) struct Cooldown {
 pub(crate) enum Breaker {
     Passing(u32),
     Out(Phase),
-}
-
-/// A cap on one thing; 0 = none.
-#[derive(Clone, Copy, Debug)]
-struct Cap {
-    bit: usize,
-    ordinary: u32,
-    most: [u32; 3],
 }
 
 /// Slots in use, by thing and kind.
@@ -368,67 +361,4 @@ impl Books {
         let ways = owned.flat_map(|w| self.own_offers(&w.ask));
         ways.fold(0, |all, (n, _)| all | self.shared(n))
     }
-}
-
-fn ordinary(most: u32, reserve: u32) -> u32 {
-    if most == 0 {
-        0
-    } else {
-        most.saturating_sub(reserve).max(1)
-    }
-}
-
-/// The caps on a credential: its accounts', each on whatever it applies to, then its own.
-fn caps_of(plan: &Plan, place: usize) -> (Vec<Cap>, Things) {
-    let (settings, row) = (&plan.caps, &plan.credentials[place]);
-    let defaults = [settings.stream, settings.create, settings.job];
-    let own = [row.stream, row.create, row.job];
-    let mut shared: Things = 0;
-    let mut caps = Vec::new();
-    for n in &row.accounts {
-        let account = &plan.accounts[*n];
-        let stated = [account.stream, account.create, account.job];
-        let mut most = [0; 3];
-        for kind in 0..3 {
-            let over = own[kind].filter(|_| account.is_by_credential);
-            most[kind] = over.or(stated[kind]).unwrap_or(defaults[kind]);
-        }
-        let thing = if account.is_by_credential {
-            Thing::Credential(place)
-        } else {
-            Thing::Account(*n)
-        };
-        shared |= one(thing);
-        caps.push(Cap {
-            bit: bit_of(thing),
-            ordinary: ordinary(most[0], settings.reserve),
-            most,
-        });
-    }
-    // On a credential that is limited by itself these are the same caps once more.
-    let is_itself = shared & one(Thing::Credential(place)) != 0;
-    if !is_itself {
-        caps.push(Cap {
-            bit: bit_of(Thing::Credential(place)),
-            ordinary: own[0].unwrap_or(0),
-            most: own.map(|cap| cap.unwrap_or(0)),
-        });
-    }
-    (caps, shared)
-}
-
-fn limited_of(plan: &Plan, place: usize) -> Vec<(Thing, bool)> {
-    let mut all: Vec<(Thing, bool)> = Vec::new();
-    for n in &plan.credentials[place].accounts {
-        let account = &plan.accounts[*n];
-        let thing = if account.is_by_credential {
-            Thing::Credential(place)
-        } else {
-            Thing::Account(*n)
-        };
-        if all.iter().all(|(known, _)| *known != thing) {
-            all.push((thing, account.is_by_model));
-        }
-    }
-    all
 }
