@@ -13,6 +13,7 @@ mod mutants;
 mod plan;
 mod report;
 mod rng;
+mod several;
 mod world;
 
 use machine::Real;
