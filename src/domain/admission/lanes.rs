@@ -6,11 +6,14 @@
 //!
 //! Invariants: a group exists while somebody waits in it; a lane's place follows what its key
 //! holds at once.
+mod rank;
+
+use self::rank::Rank;
 use super::{Demand, Kinds, Owner, Tried, WaiterId, sets::SetId};
 use crate::domain::{ids::KeyId, moment::Moment};
 use rustc_hash::FxHashMap;
 use slab::Slab;
-use std::{cmp::Ordering, collections::BTreeSet};
+use std::collections::BTreeSet;
 
 /// A group's place in their table.
 pub(super) type GroupId = usize;
@@ -38,33 +41,6 @@ impl GroupKey {
         }
     }
 }
-
-/// Leases in relation to a weight: the lower, the sooner it is a key's turn.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rank {
-    leases: u64,
-    weight: u64,
-}
-
-impl Ord for Rank {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.leases * other.weight).cmp(&(other.leases * self.weight))
-    }
-}
-
-impl PartialOrd for Rank {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Rank {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Rank {}
 
 /// Where a lane stands among all; smaller is sooner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 //! at everything would.
 use super::*;
 use crate::domain::ids::EndpointId;
-use proptest::prelude::TestCaseError;
+use proptest::prelude::{TestCaseError, any, prop_assert, prop_assert_eq, proptest};
 
 fn by(strategy: super::super::Strategy, accounts: u128) -> Admission {
     let limits = Limits { strategy, ..LIMITS };

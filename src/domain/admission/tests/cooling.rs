@@ -4,6 +4,7 @@ use crate::domain::{
     cooldown::{Stage, VERDICT_MS},
     ids::EndpointId,
 };
+use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
 const LIMITED: Evidence = Evidence::Limited {
     wait_ms: Some(20_000),

@@ -318,16 +318,13 @@ fn three_that_wait() -> (Contents, Admission) {
         owner: Owner::Bound(CredentialId::from_u128(n)),
         ..asked
     };
-    for (count, asked) in [
-        (6, at(1, of(None))),
-        (2, at(2, of(None))),
-        (2, at(1, of(Some(3)))),
-        (6, at(2, second(of(None)))),
-    ] {
-        for _ in 0..count {
-            send(&mut a, asked.clone()).unwrap();
-        }
-    }
+    let mut take = |count, asked: Demand| {
+        (0..count).for_each(|_| assert!(send(&mut a, asked.clone()).is_ok()));
+    };
+    take(6, at(1, of(None)));
+    take(2, at(2, of(None)));
+    take(2, at(1, of(Some(3))));
+    take(6, at(2, second(of(None))));
     for asked in [of(None), of(Some(3)), second(of(None))] {
         let parked = a.request(NOW, &Arc::new(asked), &mut Effects::default());
         assert!(matches!(parked, Decision::Parked(_)));

@@ -1,6 +1,8 @@
 //! Whatever happens to the list of credentials, cooldown, slots and secret stay with their id.
 use super::*;
 use crate::domain::pool::Fingerprint;
+use proptest::prelude::{any, prop_oneof, proptest};
+use proptest::strategy::Strategy as _;
 
 /// A credential as the naive books know it.
 #[derive(Clone, Debug)]

@@ -1,6 +1,8 @@
 //! What is kept for fair share equals a count from scratch, whatever happens.
 use super::*;
 use crate::domain::pool::EdgeIndex;
+use proptest::prelude::{any, prop_oneof, proptest};
+use proptest::strategy::Strategy as _;
 use std::collections::{BTreeSet, HashMap as Map};
 
 /// Shares as they should be, counted from nothing but leases, waiters and the pool.
