@@ -119,6 +119,11 @@ impl Demand {
         self.owner != Owner::Nobody && (self.kinds == Kinds::NONE || self.reattach)
     }
 
+    /// Whether it starts a stream as most do, so that a place in the order says if there is room.
+    pub(super) fn is_ordinary(&self) -> bool {
+        self.kinds.stream && self.kinds.create && !self.reattach
+    }
+
     /// Whether cooldowns hold it back.
     pub fn is_limited(&self) -> bool {
         !self.reaches_owner()

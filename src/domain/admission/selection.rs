@@ -140,12 +140,14 @@ impl View<'_> {
         demand: &Demand,
         is_open: impl Fn(u32) -> bool,
     ) -> Option<EdgeIndex> {
+        let is_ordinary = demand.is_ordinary();
         let mut best: Option<(Place, EdgeIndex)> = None;
         for unit in offers.units() {
             let Some(place) = self.order.place(unit) else {
                 continue;
             };
-            if !is_open(unit) || best.is_some_and(|(b, _)| b <= place) {
+            let is_full = place.is_full && is_ordinary;
+            if is_full || !is_open(unit) || best.is_some_and(|(b, _)| b <= place) {
                 continue;
             }
             if let Some(edge) = self.best_in(unit, offers, demand) {
@@ -161,7 +163,7 @@ impl View<'_> {
         demand: &Demand,
         is_open: impl Fn(u32) -> bool,
     ) -> Option<EdgeIndex> {
-        let is_ordinary = demand.kinds.stream && demand.kinds.create && !demand.reattach;
+        let is_ordinary = demand.is_ordinary();
         let mut place = self.order.next(None)?;
         loop {
             if place.is_full && is_ordinary {
@@ -178,15 +180,16 @@ impl View<'_> {
     }
 
     fn best_in(self, unit: u32, offers: Offers<'_>, demand: &Demand) -> Option<EdgeIndex> {
+        // Where much is in use that is what keeps most units out, and it is soon told.
+        let gates = self.layout.unit_gates(unit)?;
+        let full = self.subjects.full(gates, demand.kinds, demand.reattach);
+        if full.is_some() {
+            return None;
+        }
         let mut edges = offers.of(unit).peekable();
         let first = *edges.peek()?;
         let pool = &self.layout.pool;
-        if !pool.is_in_scope(pool.edge(first), demand.scope())
-            || self
-                .subjects
-                .full(self.layout.gates(first), demand.kinds, demand.reattach)
-                .is_some()
-        {
+        if !pool.is_in_scope(pool.edge(first), demand.scope()) {
             return None;
         }
         self.best_of(edges, demand, false)
