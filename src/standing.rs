@@ -7,7 +7,7 @@
 use crate::{
     clock::{Instant, unix_millis},
     domain::{
-        admission::{Note, Subject},
+        admission::{Healed, Note, Subject},
         cooldown::Kept,
         ids::{AccountId, CredentialId},
         pool::{Credential, DisabledReason, Fingerprint, Pool, State},
@@ -110,6 +110,15 @@ impl PoolWatch for Keeper {
                 tracing::warn!(%endpoint, "too many failures in a row: the endpoint rests");
             }
             Note::Closed(endpoint) => tracing::info!(%endpoint, "the endpoint is back"),
+            Note::Healed(Healed { slots, granted }) => {
+                self.0.metrics.healed("count", *slots);
+                self.0.metrics.healed("waiter", *granted);
+                tracing::error!(
+                    slots,
+                    granted,
+                    "slots were counted wrongly: they are counted rightly now, and whoever waited for them is let in"
+                );
+            }
         }
     }
 

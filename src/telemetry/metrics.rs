@@ -230,10 +230,10 @@ impl Metrics {
         self.0.fair_share_rejections.inc();
     }
 
-    /// So many slots had been counted wrongly and are counted rightly now.
-    pub fn healed(&self, slots: u64) {
-        let kind = "count";
-        self.0.heals.get_or_create(&Kind { kind }).inc_by(slots);
+    /// So many of a kind had gone wrong and were put right: slots that were counted wrongly, waiters
+    /// that could have been let in.
+    pub fn healed(&self, kind: &'static str, many: u64) {
+        self.0.heals.get_or_create(&Kind { kind }).inc_by(many);
     }
 
     /// What is held on each account now: streams, creates, jobs.
@@ -346,7 +346,7 @@ mod tests {
         metrics.answered(Protocol::OpenAi, 200, Duration::from_millis(3));
         metrics.refused(Reason::AccountStreamCap);
         metrics.fair_share_denied();
-        metrics.healed(2);
+        metrics.healed("count", 2);
         metrics.account_leases([(AccountId::from_u128(1), [3, 1, 0])]);
         metrics.attempt_failed(Provenance::NotDispatched);
         metrics.moved(Moved::Failure(Cause::Connection));

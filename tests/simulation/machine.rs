@@ -158,7 +158,7 @@ fn told(note: Note) -> Option<Told> {
         }),
         Note::Tripped(id) => Some(Told::Tripped(place_of(id.as_u128()))),
         Note::Closed(id) => Some(Told::Closed(place_of(id.as_u128()))),
-        Note::Probed { .. } => None,
+        Note::Probed { .. } | Note::Healed(_) => None,
     }
 }
 

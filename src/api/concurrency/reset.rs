@@ -85,7 +85,6 @@ async fn reset_semaphores(Acting(state): Acting) -> Result<Json<Value>, ApiError
         .audit("reset_semaphores", "admission".to_owned(), detail);
     audited.await?;
     let healed = admission.recount();
-    state.metrics().healed(healed.slots);
     Ok(Json(json!({
         "action": "reset-semaphores",
         "slots_corrected": healed.slots,

@@ -1,6 +1,6 @@
 //! What upstream's answers do to cooldowns and breakers, and the single shots of both.
 use super::{
-    Admission, Effects, LeaseId, LeaseRow, Share,
+    Admission, Effects, Healed, LeaseId, LeaseRow, Share,
     layout::{Gates, Limited, Subject},
     pass::Scope,
 };
@@ -67,6 +67,8 @@ pub enum Note {
     Tripped(EndpointId),
     /// An endpoint is back.
     Closed(EndpointId),
+    /// Counts had gone wrong, and are right now.
+    Healed(Healed),
 }
 
 /// How a single shot ended.

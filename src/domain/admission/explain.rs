@@ -5,7 +5,7 @@ use crate::domain::{
     breaker::Breaker,
     cooldown::Cooldown,
     ids::{EndpointId, KeyId},
-    pool::{Account, EdgeIndex, EdgeRef},
+    pool::{EdgeIndex, EdgeRef},
     reason::Reason,
 };
 use std::{collections::HashMap, sync::Arc};
@@ -162,29 +162,5 @@ impl Admission {
             .map(holding)
             .filter(|(_, h)| *h != Holding::default())
             .collect()
-    }
-
-    /// Streams that only clients coming back may hold, over all accounts that take work.
-    pub fn stream_reserve(&self) -> u64 {
-        let active = self.accounts().filter(|(a, _)| a.state.takes_work());
-        active.map(|(a, _)| self.layout.capacity(a).1).sum()
-    }
-
-    /// (in flight, ordinary capacity) of streams over all accounts that take work; the capacity
-    /// is `None` where one of them is unlimited.
-    pub fn stream_totals(&self) -> (u64, Option<u64>) {
-        let mut in_flight = 0;
-        let mut capacity = Some(0u64);
-        for (account, n) in self.accounts().filter(|(a, _)| a.state.takes_work()) {
-            in_flight += u64::from(self.subjects.usage(n).stream);
-            let (ordinary, _) = self.layout.capacity(account);
-            capacity = capacity.filter(|_| ordinary > 0).map(|sum| sum + ordinary);
-        }
-        (in_flight, capacity)
-    }
-
-    fn accounts(&self) -> impl Iterator<Item = (&Account, u32)> {
-        let numbers = self.layout.account_numbers.iter().copied();
-        self.layout.pool.accounts().iter().zip(numbers)
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Invariant: leases are what is true. A recount changes no lease; what it finds to differ from them
 //! is put right, and whoever can be let in then is.
-use super::{Admission, Effects, Kinds, LeaseId, Part, layout::Gates, pass};
+use super::{Admission, Effects, Kinds, LeaseId, Note, Part, layout::Gates, pass};
 use crate::domain::moment::Moment;
 use std::{fmt, str::FromStr};
 
@@ -52,10 +52,14 @@ impl Admission {
         self.requeue(now, effects);
         self.pass(now, &pass::Scope::All, effects);
         let answers = effects.settled.iter().skip(settled);
-        Healed {
+        let healed = Healed {
             slots,
             granted: answers.filter(|one| one.answer.is_ok()).count() as u64,
+        };
+        if healed != Healed::default() {
+            effects.notes.push(Note::Healed(healed));
         }
+        healed
     }
 
     /// Gives back everything that a lease holds, now; its request runs on. `false` if it is not held.
@@ -204,9 +208,11 @@ mod tests {
         let healed = admission.recount(NOW, &mut effects);
         // A stream and a create on the account and on the credential, a stream of the key.
         assert_eq!((healed.slots, healed.granted), (5, 1));
-        assert_eq!(admission.stream_totals(), (2, Some(2)));
+        assert_eq!(effects.notes, [Note::Healed(healed)]);
+        assert_eq!(admission.leases(), 2);
         let again = admission.recount(NOW, &mut effects);
         assert_eq!(again, Healed::default());
+        assert_eq!(effects.notes.len(), 1);
     }
 
     #[test]
@@ -228,7 +234,7 @@ mod tests {
         assert_eq!(effects.settled.len(), 1);
         assert!(!admission.evict(NOW, first, &mut effects));
         admission.release(NOW, first, Part::All, &mut effects);
-        assert_eq!(admission.stream_totals(), (2, Some(2)));
+        assert_eq!(admission.leases(), 2);
     }
 
     #[test]

@@ -90,8 +90,6 @@ pub struct Layout {
     pub(super) breaker_count: usize,
     /// Who has which number, for those that have one by now.
     pub(super) subjects: Arc<[Subject]>,
-    /// By account of the pool.
-    pub(super) account_numbers: Vec<u32>,
     /// The weight of every client key.
     pub(super) weights: HashMap<KeyId, u32>,
     /// Whether any account cools by model.
@@ -155,7 +153,6 @@ impl Numbers {
             dependents,
             breaker_count: self.endpoints.len(),
             subjects: self.listed.as_slice().into(),
-            account_numbers,
             weights: pool.keys().iter().map(|k| (k.id, k.weight)).collect(),
             has_several: gates.iter().any(|gates| gates.spans_several()),
             is_per_model: pool.accounts().iter().any(|a| a.cooldown_per_model),
@@ -261,24 +258,6 @@ impl Layout {
     pub(super) fn number(&self, subject: Subject) -> Option<u32> {
         let found = self.subjects.iter().position(|s| *s == subject)?;
         u32::try_from(found).ok()
-    }
-
-    /// What ordinary requests may hold of an account, all its credentials together, 0 = unlimited;
-    /// and what only those that come back may hold besides.
-    pub(super) fn capacity(&self, account: &Account) -> (u64, u64) {
-        let gate = account_gate(0, account, self.limits);
-        let quotas = match account.quota_scope {
-            QuotaScope::Account => 1,
-            QuotaScope::Credential => {
-                let charged = |c: &&Credential| c.accounts.contains(&account.id);
-                self.pool.credentials().iter().filter(charged).count() as u64
-            }
-        };
-        let reserve = gate.stream.saturating_sub(gate.ordinary);
-        (
-            u64::from(gate.ordinary) * quotas,
-            u64::from(reserve) * quotas,
-        )
     }
 }
 

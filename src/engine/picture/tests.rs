@@ -108,13 +108,16 @@ fn totals_are_those_that_admission_keeps() {
     let mut scene = scene(LIMITS, 3, |_| ());
     scene.ask(Some(0), 2);
     scene.ask(None, 3);
-    let (in_flight, capacity) = scene.machine.stream_totals();
-    let reserve = scene.machine.stream_reserve();
+    let standings = scene.machine.standings().into_iter();
+    let accounts = standings.filter(|(subject, _)| matches!(subject, Subject::Account(_)));
+    let in_use: u64 = accounts
+        .map(|(_, standing)| u64::from(standing.streams))
+        .sum();
     let picture = scene.picture();
     let totals = picture.totals;
-    assert_eq!((totals.in_flight, totals.capacity), (in_flight, capacity));
-    assert_eq!((totals.reserve, totals.leases), (reserve, 5));
-    assert_eq!((in_flight, capacity, reserve), (5, Some(9), 3));
+    assert_eq!((totals.in_flight, in_use), (5, 5));
+    assert_eq!((totals.capacity, totals.reserve), (Some(9), 3));
+    assert_eq!(totals.leases, 5);
     assert_eq!((totals.waiters, totals.oldest_wait_ms), (0, None));
     let of_accounts: u64 = picture.accounts.iter().map(|on| on.used.streams).sum();
     assert_eq!(of_accounts, 5);
