@@ -18,3 +18,4 @@ pub mod reason;
 pub mod retest;
 pub mod secret;
 pub mod settings;
+pub mod unspoken;

@@ -16,3 +16,4 @@ pub mod payload;
 pub mod picture;
 pub mod probe;
 mod refusal;
+pub mod unspoken;

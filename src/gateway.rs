@@ -34,6 +34,7 @@ use crate::{
         live::{Desk, Registry},
         owners::Owners,
         payload::{BUDGET_BYTES, Budget},
+        unspoken::Unspoken,
     },
     peer::Peer,
     ports::{Ledger, PoolWatch, Upstream},
@@ -61,6 +62,7 @@ pub struct Gateway {
     pub owners: Owners,
     budget: Arc<Budget>,
     discovery: Arc<discovery::Discovery>,
+    unspoken: Unspoken,
 }
 
 impl Gateway {
@@ -80,6 +82,7 @@ impl Gateway {
             owners,
             budget: Budget::new(BUDGET_BYTES),
             discovery: Arc::default(),
+            unspoken: Unspoken::default(),
         }
     }
 }

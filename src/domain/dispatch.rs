@@ -8,7 +8,7 @@ pub mod meaning;
 use self::meaning::Meaning;
 use super::{
     admission::Tried,
-    ids::{AccountId, CredentialId},
+    ids::{AccountId, CredentialId, EndpointId},
     reason::Reason,
 };
 
@@ -38,6 +38,8 @@ pub enum Cause {
     Connection,
     /// Upstream's headers did not come in time.
     HeaderTimeout,
+    /// A WebSocket was asked for, and the endpoint does not speak that.
+    NotSpoken,
 }
 
 /// Why a request goes on to another edge.
@@ -128,6 +130,7 @@ impl Plan {
         tried: &mut Vec<Tried>,
     ) -> Next {
         let reason = match (cause, provenance) {
+            (Cause::NotSpoken, _) => Reason::UpgradeRequired,
             (Cause::HeaderTimeout, _) => Reason::UpstreamTimeout,
             (Cause::Connection, Provenance::NotDispatched) => Reason::UpstreamUnreachable,
             (Cause::Connection, Provenance::Unknown) => Reason::UpstreamAmbiguous,
@@ -136,7 +139,11 @@ impl Plan {
         let may_repeat = provenance == Provenance::NotDispatched
             || (self.mobility.is_repeatable && cause == Cause::Connection);
         let may_move = !self.is_committed && self.attempts < self.max_attempts;
-        if may_repeat && self.mobility.tie == Tie::None && may_move {
+        // The same credential may work at another endpoint, which an owner is not left for.
+        if cause == Cause::NotSpoken && may_move {
+            tried.push(Tried::Endpoint(edge.endpoint));
+            Next::Move
+        } else if may_repeat && self.mobility.tie == Tie::None && may_move {
             tried.extend(edge.accounts.iter().copied().map(Tried::Account));
             Next::Move
         } else if may_repeat {
@@ -197,6 +204,8 @@ pub struct Place<'a> {
     pub credential: CredentialId,
     /// At whose cost.
     pub accounts: &'a [AccountId],
+    /// Where.
+    pub endpoint: EndpointId,
 }
 
 #[cfg(test)]
@@ -212,6 +221,7 @@ mod tests {
     const PLACE: Place<'_> = Place {
         credential: CredentialId::from_u128(7),
         accounts: &[AccountId::from_u128(1)],
+        endpoint: EndpointId::from_u128(4),
     };
 
     fn check(mobility: Mobility, failures: &[(Provenance, Cause)], expect: Next) {
@@ -238,6 +248,28 @@ mod tests {
         for tie in [Tie::Account, Tie::Owner] {
             check(Mobility { tie, ..FREE }, &[UNSENT], unreachable);
         }
+    }
+
+    #[test]
+    fn an_endpoint_that_speaks_no_websocket_is_left_for_another_whoever_owns_the_request() {
+        let mute: (Provenance, Cause) = (Provenance::NotDispatched, Cause::NotSpoken);
+        let gives_up = Next::GiveUp(Reason::UpgradeRequired);
+        for tie in [Tie::None, Tie::Account, Tie::Owner] {
+            let mobility = Mobility { tie, ..FREE };
+            check(mobility, &[mute], Next::Move);
+            check(mobility, &[mute, mute, mute], gives_up);
+        }
+        let mut plan = Plan::new(3, FREE);
+        plan.begin();
+        let mut tried = Vec::new();
+        plan.after_failure(mute.0, mute.1, PLACE, &mut tried);
+        assert_eq!(tried, vec![Tried::Endpoint(PLACE.endpoint)]);
+        assert_eq!(plan.exhausted(), Some(Reason::UpgradeRequired));
+        plan.commit();
+        assert_eq!(
+            plan.after_failure(mute.0, mute.1, PLACE, &mut tried),
+            gives_up
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{
     clock::Instant,
     domain::{
         admission::{Demand, Evidence, Owner},
-        dispatch::{Mobility, Moved, Next, Place, Plan, Tie, meaning::Meaning},
+        dispatch::{Cause, Mobility, Moved, Next, Place, Plan, Tie, meaning::Meaning},
         ids::AccountId,
         pool::EdgeRef,
         reason::Reason,
@@ -217,7 +217,7 @@ impl Course<'_> {
                 Ok(self.after_answer(demand, (meaning, answer), edge, lease))
             }
             Err(failure) => {
-                lease.answered(Evidence::Failed);
+                lease.answered(evidence_of(failure.cause));
                 self.after_failure(demand, failure, &edge, lease)
             }
         }
@@ -275,6 +275,7 @@ impl Course<'_> {
         let place = Place {
             credential: edge.credential().id,
             accounts: &accounts,
+            endpoint: edge.endpoint().id,
         };
         if self.plan.may_move_after(meaning, place, &mut demand.tried) {
             self.last = Some(Last::Refusal(meaning, edge, answer));
@@ -299,6 +300,7 @@ impl Course<'_> {
         let place = Place {
             credential: edge.credential().id,
             accounts: &accounts,
+            endpoint: edge.endpoint().id,
         };
         let tried = &mut demand.tried;
         let next = self
@@ -312,7 +314,7 @@ impl Course<'_> {
             }
             // What may have been carried out must be said, whatever was refused before.
             Next::GiveUp(reason) => match self.answered.take() {
-                Some((edge, answer)) if reason == Reason::UpstreamUnreachable => {
+                Some((edge, answer)) if was_unasked(reason) => {
                     Ok(Step::Done(passed_on(edge, answer)))
                 }
                 _ => Err(Undelivered::Failed {
@@ -345,6 +347,14 @@ impl Course<'_> {
     }
 }
 
+/// Whether nothing of the request has left.
+const fn was_unasked(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::UpstreamUnreachable | Reason::UpgradeRequired
+    )
+}
+
 fn passed_on(edge: EdgeRef, answer: Answer) -> Dispatched {
     Dispatched {
         answer,
@@ -365,6 +375,15 @@ pub fn tell(watch: &dyn PoolWatch, meaning: Meaning, edge: &EdgeRef, is_evidence
             watch.billing_refused(&accounts);
         }
         _ => (),
+    }
+}
+
+/// What a failure says of the pool.
+const fn evidence_of(cause: Cause) -> Evidence {
+    match cause {
+        Cause::Connection | Cause::HeaderTimeout => Evidence::Failed,
+        // It is there and has answered.
+        Cause::NotSpoken => Evidence::Answered,
     }
 }
 

@@ -150,7 +150,7 @@ async fn call(upstream: &dyn Upstream, target: Target<'_>) -> Found {
         Ok(answer) => read(answer, protocol).await,
         Err(failure) => {
             let verdict = match failure.cause {
-                Cause::Connection => Verdict::Unreachable,
+                Cause::Connection | Cause::NotSpoken => Verdict::Unreachable,
                 Cause::HeaderTimeout => Verdict::TooSlow,
             };
             Found::silent(verdict, Some(failure.detail))

@@ -23,6 +23,10 @@ const REASON: HeaderName = HeaderName::from_static("x-fairlane-reason");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// What is said of what no edge can serve over WebSocket.
+pub(super) const NO_WEBSOCKET: &str =
+    "No account can serve this over WebSocket; send it as an HTTP request.";
+
 /// What is said of things that nobody, or another key, is known to have made.
 const UNKNOWN: &str = "Nothing is known here of what this request refers to.";
 
@@ -257,6 +261,7 @@ fn later_reset(denied: &Denied) -> Option<i64> {
 
 fn failure_message(reason: Reason) -> &'static str {
     match reason {
+        Reason::UpgradeRequired => NO_WEBSOCKET,
         Reason::UpstreamUnreachable => {
             "No connection to the provider could be made; the request was not sent."
         }

@@ -2,26 +2,29 @@
 //!
 //! Two kinds of socket are served. [`session`] carries turns of the Responses API, of which each asks
 //! admission by itself ([`turn`]); [`realtime`] is one session with one lease. Both are made of two
-//! [`leg`]s; [`dial`] opens the one towards upstream as an attempt of the dispatcher.
+//! [`leg`]s; [`dial`] opens the one towards upstream as an attempt of the dispatcher, at the endpoints
+//! that [`spoken`] leaves.
 //!
 //! Invariant: no extension is ever agreed to, so that what a message says is what was sent.
 mod dial;
 mod leg;
 mod realtime;
 mod session;
+mod spoken;
 mod turn;
 
 use self::{
     dial::{Dialler, Found},
     leg::Leg,
     session::{Context, Session},
+    spoken::{Noting, can_be_served, keep_off},
 };
 use super::{
     Door, Reply,
     call::{Answered, Call, Policy, authenticate},
     outgoing::Outgoing,
     owned::Ties,
-    refuse::{REQUEST_ID, Refused},
+    refuse::{NO_WEBSOCKET, REQUEST_ID, Refused},
     relay,
     ticket::Ticket,
 };
@@ -30,6 +33,7 @@ use crate::{
         pool::{ClientKey, EdgeRef},
         protocol::Protocol,
         reason::Reason,
+        unspoken::SocketKind,
     },
     engine::dispatch::{self, Dispatched, Route as Way, dispatch},
     ports::Attempt,
@@ -82,13 +86,14 @@ pub(super) async fn answer(
     let parts = upgrade.cleaned(parts);
     let key = authenticate(door, &parts, Protocol::OpenAi, policy)?;
     ticket.is_from(key.as_ref());
-    if !can_be_served(door, key.as_deref()) {
-        return Err(Refused::new(
-            Reason::UpgradeRequired,
-            "No account can serve this over WebSocket; send it as an HTTP request.",
-        ));
+    let kind = match route.operation {
+        Operation::Realtime => SocketKind::Realtime,
+        _ => SocketKind::Turns,
+    };
+    if !can_be_served(door, key.as_deref(), kind) {
+        return Err(Refused::new(Reason::UpgradeRequired, NO_WEBSOCKET));
     }
-    if route.operation == Operation::Realtime {
+    if kind == SocketKind::Realtime {
         let call = Call {
             door,
             parts: &parts,
@@ -113,17 +118,6 @@ pub(super) async fn answer(
         });
     });
     Ok(Answered::Switched(response, start))
-}
-
-/// Whether some edge that the key may use could take a turn.
-fn can_be_served(door: &Door, key: Option<&ClientKey>) -> bool {
-    let pool = door.gateway.configuration.pool();
-    let scope = key.and_then(|k| k.accounts.as_deref());
-    pool.edges().iter().any(|edge| {
-        pool.endpoint(edge).protocols.contains(&Protocol::OpenAi)
-            && pool.is_in_scope(edge, scope)
-            && pool.takes_work(edge)
-    })
 }
 
 /// Refuses a model outside the key's scope.
@@ -163,16 +157,22 @@ async fn open_realtime(
     }
     ticket.holds(call.door.reserve(key.as_deref()).await?);
     let ties: Ties = call.ties(key.as_ref().map(|k| k.id), None).await?;
-    let demand = call.demand(ticket.id(), (key.clone(), Some(Arc::clone(&model))), ties);
+    let mut demand = call.demand(ticket.id(), (key.clone(), Some(Arc::clone(&model))), ties);
+    let noting = Noting {
+        gateway: &call.door.gateway,
+        kind: SocketKind::Realtime,
+    };
+    keep_off(noting.gateway, &mut demand, noting.kind)?;
     let outgoing = Renamed {
         outgoing: Outgoing::prepare(call, None, call.policy.timeouts).await?,
         model: &model,
         path_and_query: (call.parts.uri.path(), query),
     };
     let limit = call.policy.body_limit;
-    let dialler = Dialler::new(&*call.door.upstream, limit, call.policy.idle);
+    let dialler = Dialler::new(&*call.door.upstream, noting.kind, (limit, call.policy.idle));
     let way = Way {
         upstream: &dialler,
+        observer: &noting,
         ..call.way()
     };
     let rules = call.rules(&ticket.live);
@@ -188,6 +188,7 @@ async fn open_realtime(
         let (head, source) = relay::Source::new(call.route, dispatched, call.policy.idle, ticket);
         return Ok(Answered::Relayed(head, source));
     };
+    noting.agreed(&dispatched.edge);
     Ok(switched(ticket, dispatched, (*upstream, limit), upgrade))
 }
 

@@ -7,6 +7,7 @@ mod turns;
 pub use turns::Turns;
 
 use super::usage::{Counts, Usage};
+use crate::domain::unspoken::SocketKind;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -130,6 +131,21 @@ pub fn told(text: &str) -> Told {
 /// What the message says was used.
 pub fn usage(text: &str) -> Option<Usage> {
     Counts::last_in(text.as_bytes()).map(|counts| counts.usage())
+}
+
+/// Whether an endpoint that answers an upgrade with that status lacks WebSocket, rather than refusing
+/// who asks, or when.
+///
+/// An upgrade for turns names no model and asks for nothing, so that even 400 and 404 are about the
+/// endpoint: a proxy that strips the upgrade, or a server without the path. A session's names its
+/// model, which may be what is not found.
+pub fn is_unspoken(kind: SocketKind, status: u16) -> bool {
+    match status {
+        405 | 426 | 501 => true,
+        400 | 404 => kind == SocketKind::Turns,
+        // A success or a redirection that is no upgrade.
+        _ => status < 400,
+    }
 }
 
 /// The headers that stand in an error message, as those of an answer would.

@@ -261,6 +261,7 @@ impl Metrics {
         let cause = match why {
             Moved::Failure(Cause::Connection) => "connection",
             Moved::Failure(Cause::HeaderTimeout) => "header_timeout",
+            Moved::Failure(Cause::NotSpoken) => "not_spoken",
             Moved::Refusal(Meaning::Limited(_)) => "limited",
             Moved::Refusal(Meaning::AuthRefused) => "auth",
             Moved::Refusal(Meaning::BillingRefused) => "billing",

@@ -2,6 +2,7 @@
 mod realtime;
 mod refusals;
 mod turns;
+mod unspoken;
 
 use crate::{
     hand::within,

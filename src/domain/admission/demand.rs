@@ -1,7 +1,7 @@
 //! What a request asks of the pool, and why it may not have it.
 use super::Share;
 use crate::domain::{
-    ids::{AccountId, CredentialId, KeyId, RequestId},
+    ids::{AccountId, CredentialId, EndpointId, KeyId, RequestId},
     moment::Moment,
     pool::{ClientKey, Pool},
     protocol::Protocol,
@@ -79,7 +79,7 @@ pub struct Demand {
     pub owner: Owner,
     /// The credential that it was on before, which it prefers without waiting for it.
     pub preferred: Option<CredentialId>,
-    /// Where it was already and must not go again.
+    /// Where it must not go: where it was already, or what is known not to serve it.
     pub tried: Vec<Tried>,
     /// How long it may wait.
     pub until: Moment,
@@ -99,13 +99,15 @@ pub enum Owner {
     Bound(CredentialId),
 }
 
-/// Where a request must not go again.
+/// Where a request must not go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tried {
     /// To any credential of that account.
     Account(AccountId),
     /// To that credential.
     Credential(CredentialId),
+    /// To that endpoint, by whatever credential.
+    Endpoint(EndpointId),
 }
 
 impl Demand {

@@ -25,7 +25,7 @@ const FEW: usize = 32;
 /// Why one edge cannot take a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The request has been there.
+    /// The request has been there, or is kept from there.
     Tried,
     /// Credential, endpoint or account take no new work.
     OutOfService(State),
@@ -271,6 +271,7 @@ impl View<'_> {
             let was_there = |tried: &Tried| match tried {
                 Tried::Account(id) => pool.accounts_of(edge).any(|a| a.id == *id),
                 Tried::Credential(id) => credential.id == *id,
+                Tried::Endpoint(id) => endpoint.id == *id,
             };
             if demand.tried.iter().any(was_there) {
                 return Some(Why::Tried);

@@ -7,7 +7,10 @@
 use super::leg::{Heard, Leg, closed, described};
 use crate::{
     clock::Instant,
-    domain::dispatch::{Cause, Provenance},
+    domain::{
+        dispatch::{Cause, Provenance},
+        unspoken::SocketKind,
+    },
     engine::payload::Payload,
     ports::{
         Answer, AnswerBody, Attempt, Opened, OpeningSocket, STARTED_AFTER, SendFailure, Sending,
@@ -42,6 +45,7 @@ pub(super) enum Found {
 /// Attempts by way of sockets.
 pub(super) struct Dialler<'a> {
     upstream: &'a dyn Upstream,
+    kind: SocketKind,
     /// The largest message, in bytes.
     limit: u64,
     /// How long the first frame may take.
@@ -50,9 +54,15 @@ pub(super) struct Dialler<'a> {
 }
 
 impl<'a> Dialler<'a> {
-    pub(super) const fn new(upstream: &'a dyn Upstream, limit: u64, idle: Duration) -> Self {
+    /// Messages are `limit` bytes at most, and the first frame comes within `idle`.
+    pub(super) const fn new(
+        upstream: &'a dyn Upstream,
+        kind: SocketKind,
+        (limit, idle): (u64, Duration),
+    ) -> Self {
         Self {
             upstream,
+            kind,
             limit,
             idle,
             found: Mutex::new(None),
@@ -81,7 +91,7 @@ impl<'a> Dialler<'a> {
         let opened = self.upstream.open_socket(attempt).await;
         let (head, io) = match opened.map_err(unasked)? {
             Opened::Socket(head, io) => (head, io),
-            Opened::Refused(answer) => return Ok(refused(answer)),
+            Opened::Refused(answer) => return self.refused(answer),
         };
         let mut leg = Leg::new(io, Role::Client, self.limit).await;
         let Some(message) = message else {
@@ -106,6 +116,20 @@ impl<'a> Dialler<'a> {
         };
         *self.slot() = Some(Found::Socket(Box::new(leg), Some(first)));
         Ok(answer)
+    }
+
+    /// What is no upgrade comes from an endpoint that does not speak WebSocket, or is about this
+    /// request.
+    fn refused(&self, answer: Answer) -> Result<Answer, SendFailure> {
+        let status = answer.head.status.as_u16();
+        if !socket::is_unspoken(self.kind, status) {
+            return Ok(answer);
+        }
+        Err(SendFailure {
+            provenance: Provenance::NotDispatched,
+            cause: Cause::NotSpoken,
+            detail: format!("the upgrade was answered with {status}"),
+        })
     }
 
     /// The first frame, or how upstream closed instead.
@@ -172,14 +196,6 @@ fn unknown(cause: Cause, detail: String) -> SendFailure {
         cause,
         detail,
     }
-}
-
-/// A success that is no upgrade comes from somebody who does not speak WebSocket.
-fn refused(mut answer: Answer) -> Answer {
-    if answer.head.status.as_u16() < 400 {
-        answer.head.status = StatusCode::BAD_GATEWAY;
-    }
-    answer
 }
 
 fn taken(mut head: response::Parts) -> Answer {

@@ -6,6 +6,7 @@ use super::{
     dial::{Dialler, Found, FromFrame},
     leg::{Leg, closed},
     session::Context,
+    spoken::{Noting, keep_off},
 };
 use crate::{
     clock::{Instant, unix_millis},
@@ -17,6 +18,7 @@ use crate::{
         pool::EdgeRef,
         protocol::Protocol,
         reason::Reason,
+        unspoken::SocketKind,
     },
     engine::{
         admission::Lease,
@@ -29,7 +31,7 @@ use crate::{
         intake::IntakeError,
         outgoing::Outgoing,
         owned::Ties,
-        refuse::Refused,
+        refuse::{NO_WEBSOCKET, Refused},
         ticket::{Ended, Opening, Ticket},
     },
     ports::{Attempt, STARTED_AFTER},
@@ -46,7 +48,10 @@ use bytes::Bytes;
 use http::header;
 use http_body_util::BodyExt as _;
 use std::{sync::Arc, time::Duration};
-use tokio_tungstenite::tungstenite::{Message, Utf8Bytes, protocol::CloseFrame};
+use tokio_tungstenite::tungstenite::{
+    Message, Utf8Bytes,
+    protocol::{CloseFrame, frame::coding::CloseCode},
+};
 
 /// As much of an error as is kept for the record.
 const EXCERPT_BYTES: usize = 400;
@@ -78,7 +83,7 @@ pub(super) enum Begun {
     },
     /// It came to nothing, and the client is told so.
     Told(String),
-    /// Upstream closed the socket on it.
+    /// The socket is closed on it, by upstream or for want of one there.
     Closed(Option<CloseFrame>),
 }
 
@@ -125,6 +130,11 @@ pub(super) async fn begin(context: Arc<Context>, request: Request) -> Begun {
         },
         Ok(Sent::Told(text)) => Begun::Told(text),
         Ok(Sent::Closed(frame)) => Begun::Closed(frame),
+        Err(refused) if refused.reason == Reason::UpgradeRequired => {
+            // The record is what counts; the client gets a close and no message.
+            refused.message(&mut ticket);
+            Begun::Closed(Some(to_http()))
+        }
         Err(refused) => Begun::Told(for_good(refused, request.pinned).message(&mut ticket)),
     }
 }
@@ -139,6 +149,17 @@ const ROUTE: Route<'static> = Route {
     owner_id: None,
     takes_body: false,
 };
+
+/// How a client learns on an open socket that what it wants is to be had over HTTP alone.
+///
+/// No message says that in words which clients act on. Those that fall back open a new socket after
+/// any close, and its upgrade is where they can be told.
+fn to_http() -> CloseFrame {
+    CloseFrame {
+        code: CloseCode::Again,
+        reason: NO_WEBSOCKET.into(),
+    }
+}
 
 /// What the credential of a pinned socket can never serve, a client can start anew elsewhere.
 fn for_good(mut refused: Refused, pinned: Option<CredentialId>) -> Refused {
@@ -236,14 +257,21 @@ async fn again(
 async fn first(
     call: &Call<'_>,
     ticket: &mut Ticket,
-    (demand, ties): (Demand, Ties),
+    (mut demand, ties): (Demand, Ties),
     outgoing: &Framed<'_>,
 ) -> Result<Sent, Refused> {
+    let noting = Noting {
+        gateway: &call.door.gateway,
+        kind: SocketKind::Turns,
+    };
+    keep_off(noting.gateway, &mut demand, noting.kind)?;
     let (key, model) = (demand.key.clone(), demand.model.clone());
     let policy = call.policy;
-    let dialler = Dialler::new(&*call.door.upstream, policy.body_limit, policy.idle);
+    let limits = (policy.body_limit, policy.idle);
+    let dialler = Dialler::new(&*call.door.upstream, noting.kind, limits);
     let way = Way {
         upstream: &dialler,
+        observer: &noting,
         ..call.way()
     };
     let rules = dispatch::Rules {
@@ -256,6 +284,9 @@ async fn first(
         Err(error) => return Err(call.explained(error, key.as_deref(), (model, ties)).await),
     };
     let found = dialler.found();
+    if found.is_some() {
+        noting.agreed(&dispatched.edge);
+    }
     let mut dispatched = call.settle_owners(ties, dispatched, ticket).await?;
     let is_frame = dispatched
         .answer

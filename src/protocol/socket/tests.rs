@@ -139,3 +139,22 @@ fn a_key_among_the_subprotocols_goes_no_further() {
     assert_eq!((key, others), (Some("fl-1"), vec!["realtime", "beta"]));
     assert_eq!(split_subprotocols("").0, None);
 }
+
+#[test]
+fn an_endpoint_without_websocket_is_told_from_a_refusal_of_who_asks_or_what() {
+    let check = |kind, lacks: &[u16], has: &[u16]| {
+        for (statuses, expect) in [(lacks, true), (has, false)] {
+            for status in statuses {
+                assert_eq!(is_unspoken(kind, *status), expect, "{kind:?} {status}");
+            }
+        }
+    };
+    let refusals = [401, 402, 403, 408, 429, 500, 502, 503, 529];
+    check(
+        SocketKind::Turns,
+        &[200, 302, 400, 404, 405, 426, 501],
+        &refusals,
+    );
+    check(SocketKind::Realtime, &[200, 302, 405, 426, 501], &refusals);
+    check(SocketKind::Realtime, &[], &[400, 404]);
+}
