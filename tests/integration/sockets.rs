@@ -1,4 +1,5 @@
 //! Sockets: turns, their leases and their ends, over real sockets.
+mod pinned;
 mod realtime;
 mod refusals;
 mod turns;

@@ -1,16 +1,17 @@
 //! A socket of the Responses API: turns, each with a lease of its own, on one socket to upstream.
 //!
 //! Invariants: an idle socket holds no slot; once a turn has gone out, every other one goes to the
-//! same credential; a client's messages go out in their order, so that those behind a turn that waits
+//! same upstream; a client's messages go out in their order, so that those behind a turn that waits
 //! wait with it; no message goes out twice.
 use super::{
     Tether,
     leg::{Heard, Leg, Lost, PING_EVERY, PING_WAITING_EVERY, closed, described, fault},
+    pinned::Pinned,
     turn::{Begun, Request, Turn, begin},
 };
 use crate::{
     clock::Instant,
-    domain::{ids::CredentialId, reason::Reason},
+    domain::reason::Reason,
     gateway::Door,
     protocol::{
         errors,
@@ -67,7 +68,7 @@ pub(super) struct Session {
     context: Arc<Context>,
     client: Leg,
     upstream: Option<Leg>,
-    pinned: Option<CredentialId>,
+    pinned: Option<Pinned>,
     turns: Turns<Turn>,
     waiting: Option<Waiting>,
     ahead: VecDeque<Message>,
@@ -306,7 +307,7 @@ impl Session {
     }
 
     fn runs(&mut self, turn: Turn, stream: Option<String>, idle: Duration) {
-        self.pinned = Some(turn.credential());
+        self.pinned = Some(turn.pin());
         self.idle = idle;
         self.heard_at = Instant::now();
         self.turns.begin(stream, turn);
@@ -341,7 +342,7 @@ impl Session {
         }
     }
 
-    /// The socket to upstream is gone; a later turn gets another one to the same credential.
+    /// The socket to upstream is gone; a later turn gets another one to the same upstream.
     fn upstream_lost(&mut self, lost: &Lost) -> Option<End> {
         let upstream = self.upstream.take();
         if let Some(frame) = fault(lost, self.context.limit) {

@@ -5,14 +5,14 @@
 use super::{
     dial::{Dialler, Found, FromFrame},
     leg::{Leg, closed},
+    pinned::{Pinned, redial},
     session::Context,
     spoken::{Noting, keep_off},
 };
 use crate::{
     clock::{Instant, unix_millis},
     domain::{
-        admission::{Demand, Evidence, Owner},
-        ids::CredentialId,
+        admission::{Demand, Evidence},
         ledger::Outcome,
         owners::Object,
         pool::EdgeRef,
@@ -90,8 +90,8 @@ pub(super) enum Begun {
 /// What a turn asks.
 pub(super) struct Request {
     pub(super) text: Utf8Bytes,
-    /// The credential that the socket is pinned to.
-    pub(super) pinned: Option<CredentialId>,
+    /// Where the socket is pinned to.
+    pub(super) pinned: Option<Pinned>,
     /// Whether there is a socket to it.
     pub(super) has_leg: bool,
 }
@@ -162,7 +162,7 @@ fn to_http() -> CloseFrame {
 }
 
 /// What the credential of a pinned socket can never serve, a client can start anew elsewhere.
-fn for_good(mut refused: Refused, pinned: Option<CredentialId>) -> Refused {
+fn for_good(mut refused: Refused, pinned: Option<Pinned>) -> Refused {
     let is_for_good = matches!(
         refused.reason,
         Reason::OwnerUnavailable
@@ -194,7 +194,7 @@ async fn attempt(call: &Call<'_>, ticket: &mut Ticket, request: &Request) -> Res
     ticket.holds(call.door.reserve(key.as_deref()).await?);
     let mut ties = call.ties(key.as_ref().map(|k| k.id), Some(&peeked)).await?;
     if let Some(pinned) = request.pinned {
-        pin(&mut ties, pinned)?;
+        pinned.tie(&mut ties)?;
     }
     let demand = call.demand(ticket.id(), (key, model), ties);
     let outgoing = Framed {
@@ -202,10 +202,10 @@ async fn attempt(call: &Call<'_>, ticket: &mut Ticket, request: &Request) -> Res
         text: &request.text,
         peeked: &peeked,
     };
-    if request.has_leg {
-        return again(call, ticket, (demand, ties), &outgoing).await;
+    match request.pinned {
+        Some(pin) if request.has_leg => again(call, ticket, (demand, ties), pin, &outgoing).await,
+        pinned => first(call, ticket, (demand, ties), pinned, &outgoing).await,
     }
-    first(call, ticket, (demand, ties), &outgoing).await
 }
 
 fn peek(text: &Utf8Bytes, limit: u64) -> Result<Peeked, Refused> {
@@ -215,27 +215,15 @@ fn peek(text: &Utf8Bytes, limit: u64) -> Result<Peeked, Refused> {
     peek.finish().map_err(unreadable)
 }
 
-/// The socket's conversation may live on it alone.
-fn pin(ties: &mut Ties, pinned: CredentialId) -> Result<(), Refused> {
-    match ties.owner {
-        Owner::Bound(other) if other != pinned => Err(Refused::new(
-            Reason::OwnerConflict,
-            "This socket and what the request refers to are held by two different accounts.",
-        )),
-        _ => {
-            ties.owner = Owner::Bound(pinned);
-            Ok(())
-        }
-    }
-}
-
 /// A turn on the socket that there is: admission alone stands before it.
 async fn again(
     call: &Call<'_>,
     ticket: &Ticket,
     (mut demand, ties): (Demand, Ties),
+    pin: Pinned,
     outgoing: &Framed<'_>,
 ) -> Result<Sent, Refused> {
+    pin.hold(&call.door.gateway.configuration.pool(), &mut demand);
     let admission = call.way().admission;
     let rules = call.rules(&ticket.live);
     let patience = (rules.patience, rules.answer_by);
@@ -247,17 +235,22 @@ async fn again(
             return Err(call.explained(error, key.as_deref(), (model, ties)).await);
         }
     };
-    ticket.live.attempt();
     let edge = lease.edge().clone();
+    // The pool may have changed while the turn waited, and the socket leads where it always did.
+    if Pinned::at(&edge) != pin {
+        return Err(Refused::owner_unavailable());
+    }
+    ticket.live.attempt();
     let text = outgoing.text_for(&edge);
     Ok(Sent::Admitted(Message::Text(text), lease, edge))
 }
 
-/// The first turn on a socket of its own.
+/// The first turn on a new socket to upstream.
 async fn first(
     call: &Call<'_>,
     ticket: &mut Ticket,
     (mut demand, ties): (Demand, Ties),
+    pinned: Option<Pinned>,
     outgoing: &Framed<'_>,
 ) -> Result<Sent, Refused> {
     let noting = Noting {
@@ -278,7 +271,13 @@ async fn first(
         is_repeatable: false,
         ..call.rules(&ticket.live)
     };
-    let sent = dispatch(way, demand, rules, &ticket.live, outgoing).await;
+    let sent = match pinned {
+        None => dispatch(way, demand, rules, &ticket.live, outgoing).await,
+        Some(pin) => {
+            let demands = pin.split(&call.door.gateway.configuration.pool(), demand);
+            redial(way, demands, rules, &ticket.live, outgoing).await
+        }
+    };
     let dispatched = match sent {
         Ok(dispatched) => dispatched,
         Err(error) => return Err(call.explained(error, key.as_deref(), (model, ties)).await),
@@ -385,9 +384,9 @@ impl Turn {
         }
     }
 
-    /// Whose it is.
-    pub(super) fn credential(&self) -> CredentialId {
-        self.edge.credential().id
+    /// Where it runs.
+    pub(super) fn pin(&self) -> Pinned {
+        Pinned::at(&self.edge)
     }
 
     /// The slot for starting is given back once upstream has had its time to begin.
