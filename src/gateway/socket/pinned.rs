@@ -79,7 +79,7 @@ pub(super) async fn redial(
         Err(error) if cannot_be_had(&error) => error,
         done => return done,
     };
-    elsewhere.is_moving = matches!(error, Undelivered::Failed { .. });
+    elsewhere.is_moving |= matches!(error, Undelivered::Failed { .. });
     let rules = Rules {
         patience: rules.patience.saturating_sub(asked_at.elapsed()),
         ..rules

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     clock::Instant,
     domain::reason::Reason,
-    gateway::Door,
+    gateway::{Door, ticket::Ticket},
     protocol::{
         errors,
         socket::{self, Asked, KEEPALIVE, Meaning, Turns, told},
@@ -238,7 +238,7 @@ impl Session {
             _ => Asked::Other,
         };
         match (asked, message) {
-            (Asked::Create { stream }, Message::Text(text)) => self.ask(text, stream),
+            (Asked::Create { stream }, Message::Text(text)) => self.ask(text, stream, None),
             (Asked::Malformed, _) => self.refuse("A message must be a JSON object with a type."),
             (_, message) => self.pass(message),
         }
@@ -259,11 +259,13 @@ impl Session {
             .push(Message::text(errors::socket_message(&refusal)));
     }
 
-    fn ask(&mut self, text: Utf8Bytes, stream: Option<String>) {
+    /// Asks for a turn; one that goes on waiting brings its companion.
+    fn ask(&mut self, text: Utf8Bytes, stream: Option<String>, resumed: Option<Ticket>) {
         let request = Request {
             text: text.clone(),
             pinned: self.pinned,
             has_leg: self.upstream.is_some(),
+            resumed,
         };
         self.waiting = Some(Waiting {
             begun: Box::pin(begin(Arc::clone(&self.context), request)),
@@ -287,17 +289,17 @@ impl Session {
                 self.relay(first);
             }
             Begun::Admitted {
-                turn,
+                mut turn,
                 message,
                 idle,
             } => {
                 if let Some(upstream) = &mut self.upstream {
                     upstream.push(message);
+                    turn.sent();
                     self.runs(turn, stream, idle);
                 } else {
                     // Lost while the turn waited; nothing of it was sent.
-                    turn.withdraw();
-                    self.ask(text, stream);
+                    self.ask(text, stream, Some(turn.resume()));
                 }
             }
             Begun::Told(text) => self.client.push(Message::text(text)),

@@ -22,7 +22,7 @@ use crate::{
     },
     engine::{
         admission::Lease,
-        dispatch::{self, Dispatched, Route as Way, dispatch, evidence, tell},
+        dispatch::{self, Dispatched, Route as Way, Rules, Undelivered, dispatch, evidence, tell},
         live::Stage,
         payload::Payload,
     },
@@ -94,21 +94,17 @@ pub(super) struct Request {
     pub(super) pinned: Option<Pinned>,
     /// Whether there is a socket to it.
     pub(super) has_leg: bool,
+    /// The turn's companion, where it was asked for before and nothing of it was sent: it stays the
+    /// one request that it was.
+    pub(super) resumed: Option<Ticket>,
 }
 
 /// Brings a turn to upstream.
-pub(super) async fn begin(context: Arc<Context>, request: Request) -> Begun {
+pub(super) async fn begin(context: Arc<Context>, mut request: Request) -> Begun {
     let policy = Policy::of(&context.door.gateway.configuration.settings());
-    let mut ticket = Ticket::new(
-        &context.door,
-        Opening {
-            protocol: Protocol::OpenAi,
-            operation: "responses.socket",
-            method: "GET",
-            path: context.parts.uri.path(),
-            is_traced: policy.is_traced,
-        },
-    );
+    let resumed = request.resumed.take();
+    let is_resumed = resumed.is_some();
+    let mut ticket = resumed.unwrap_or_else(|| open(&context, policy));
     let call = Call {
         door: &context.door,
         parts: &context.parts,
@@ -116,7 +112,7 @@ pub(super) async fn begin(context: Arc<Context>, request: Request) -> Begun {
         policy,
         commitment: None,
     };
-    match attempt(&call, &mut ticket, &request).await {
+    match attempt(&call, &mut ticket, &request, is_resumed).await {
         Ok(Sent::Fresh(leg, first, lease, edge)) => Begun::Fresh {
             turn: Turn::new(ticket, lease, edge),
             leg,
@@ -137,6 +133,19 @@ pub(super) async fn begin(context: Arc<Context>, request: Request) -> Begun {
         }
         Err(refused) => Begun::Told(for_good(refused, request.pinned).message(&mut ticket)),
     }
+}
+
+fn open(context: &Context, policy: Policy) -> Ticket {
+    Ticket::new(
+        &context.door,
+        Opening {
+            protocol: Protocol::OpenAi,
+            operation: "responses.socket",
+            method: "GET",
+            path: context.parts.uri.path(),
+            is_traced: policy.is_traced,
+        },
+    )
 }
 
 /// A turn is what a `POST` would be.
@@ -182,7 +191,14 @@ enum Sent {
     Closed(Option<CloseFrame>),
 }
 
-async fn attempt(call: &Call<'_>, ticket: &mut Ticket, request: &Request) -> Result<Sent, Refused> {
+/// Brings a turn to upstream, or to the socket that leads there. One that is resumed has its
+/// reservation, was let in once, and has had a part of its patience.
+async fn attempt(
+    call: &Call<'_>,
+    ticket: &mut Ticket,
+    request: &Request,
+    is_resumed: bool,
+) -> Result<Sent, Refused> {
     let key = authenticate(call.door, call.parts, Protocol::OpenAi, call.policy)?;
     ticket.is_from(key.as_ref());
     let peeked = peek(&request.text, call.policy.body_limit)?;
@@ -191,20 +207,36 @@ async fn attempt(call: &Call<'_>, ticket: &mut Ticket, request: &Request) -> Res
     if let (Some(key), Some(model)) = (&key, &model) {
         super::check_model(key, model)?;
     }
-    ticket.holds(call.door.reserve(key.as_deref()).await?);
+    if !is_resumed {
+        ticket.holds(call.door.reserve(key.as_deref()).await?);
+    }
     let mut ties = call.ties(key.as_ref().map(|k| k.id), Some(&peeked)).await?;
     if let Some(pinned) = request.pinned {
         pinned.tie(&mut ties)?;
     }
-    let demand = call.demand(ticket.id(), (key, model), ties);
+    let mut demand = call.demand(ticket.id(), (key, model), ties);
+    demand.is_moving = is_resumed;
     let outgoing = Framed {
         outgoing: Outgoing::prepare(call, None, call.policy.timeouts).await?,
         text: &request.text,
         peeked: &peeked,
     };
+    let mut rules = Rules {
+        is_repeatable: false,
+        ..call.rules(&ticket.live)
+    };
+    if is_resumed {
+        let waited = ticket.live.received_at.elapsed();
+        rules.patience = rules.patience.saturating_sub(waited);
+    }
+    let asking = Asking {
+        call,
+        rules,
+        outgoing: &outgoing,
+    };
     match request.pinned {
-        Some(pin) if request.has_leg => again(call, ticket, (demand, ties), pin, &outgoing).await,
-        pinned => first(call, ticket, (demand, ties), pinned, &outgoing).await,
+        Some(pin) if request.has_leg => asking.again(ticket, (demand, ties), pin).await,
+        pinned => asking.first(ticket, (demand, ties), pinned).await,
     }
 }
 
@@ -215,87 +247,92 @@ fn peek(text: &Utf8Bytes, limit: u64) -> Result<Peeked, Refused> {
     peek.finish().map_err(unreadable)
 }
 
-/// A turn on the socket that there is: admission alone stands before it.
-async fn again(
-    call: &Call<'_>,
-    ticket: &Ticket,
-    (mut demand, ties): (Demand, Ties),
-    pin: Pinned,
-    outgoing: &Framed<'_>,
-) -> Result<Sent, Refused> {
-    pin.hold(&call.door.gateway.configuration.pool(), &mut demand);
-    let admission = call.way().admission;
-    let rules = call.rules(&ticket.live);
-    let patience = (rules.patience, rules.answer_by);
-    let lease = match dispatch::admit(admission, &mut demand, patience, &ticket.live).await {
-        Ok(lease) => lease,
-        Err(denied) => {
-            let error = dispatch::Undelivered::Denied(denied);
-            let Demand { key, model, .. } = demand;
-            return Err(call.explained(error, key.as_deref(), (model, ties)).await);
-        }
-    };
-    let edge = lease.edge().clone();
-    // The pool may have changed while the turn waited, and the socket leads where it always did.
-    if Pinned::at(&edge) != pin {
-        return Err(Refused::owner_unavailable());
-    }
-    ticket.live.attempt();
-    let text = outgoing.text_for(&edge);
-    Ok(Sent::Admitted(Message::Text(text), lease, edge))
+/// A turn that is to be brought to upstream, by certain rules.
+struct Asking<'a> {
+    call: &'a Call<'a>,
+    rules: Rules,
+    outgoing: &'a Framed<'a>,
 }
 
-/// The first turn on a new socket to upstream.
-async fn first(
-    call: &Call<'_>,
-    ticket: &mut Ticket,
-    (mut demand, ties): (Demand, Ties),
-    pinned: Option<Pinned>,
-    outgoing: &Framed<'_>,
-) -> Result<Sent, Refused> {
-    let noting = Noting {
-        gateway: &call.door.gateway,
-        kind: SocketKind::Turns,
-    };
-    keep_off(noting.gateway, &mut demand, noting.kind)?;
-    let (key, model) = (demand.key.clone(), demand.model.clone());
-    let policy = call.policy;
-    let limits = (policy.body_limit, policy.idle);
-    let dialler = Dialler::new(&*call.door.upstream, noting.kind, limits);
-    let way = Way {
-        upstream: &dialler,
-        observer: &noting,
-        ..call.way()
-    };
-    let rules = dispatch::Rules {
-        is_repeatable: false,
-        ..call.rules(&ticket.live)
-    };
-    let sent = match pinned {
-        None => dispatch(way, demand, rules, &ticket.live, outgoing).await,
-        Some(pin) => {
-            let demands = pin.split(&call.door.gateway.configuration.pool(), demand);
-            redial(way, demands, rules, &ticket.live, outgoing).await
+impl Asking<'_> {
+    /// On the socket that there is: admission alone stands before it.
+    async fn again(
+        &self,
+        ticket: &Ticket,
+        (mut demand, ties): (Demand, Ties),
+        pin: Pinned,
+    ) -> Result<Sent, Refused> {
+        let Self { call, rules, .. } = self;
+        pin.hold(&call.door.gateway.configuration.pool(), &mut demand);
+        let admission = call.way().admission;
+        let patience = (rules.patience, rules.answer_by);
+        let lease = match dispatch::admit(admission, &mut demand, patience, &ticket.live).await {
+            Ok(lease) => lease,
+            Err(denied) => {
+                let error = Undelivered::Denied(denied);
+                let Demand { key, model, .. } = demand;
+                return Err(call.explained(error, key.as_deref(), (model, ties)).await);
+            }
+        };
+        let edge = lease.edge().clone();
+        // The pool may have changed while the turn waited, and the socket leads where it always did.
+        if Pinned::at(&edge) != pin {
+            return Err(Refused::owner_unavailable());
         }
-    };
-    let dispatched = match sent {
-        Ok(dispatched) => dispatched,
-        Err(error) => return Err(call.explained(error, key.as_deref(), (model, ties)).await),
-    };
-    let found = dialler.found();
-    if found.is_some() {
-        noting.agreed(&dispatched.edge);
+        let text = self.outgoing.text_for(&edge);
+        Ok(Sent::Admitted(Message::Text(text), lease, edge))
     }
-    let mut dispatched = call.settle_owners(ties, dispatched, ticket).await?;
-    let is_frame = dispatched
-        .answer
-        .head
-        .extensions
-        .get::<FromFrame>()
-        .is_some();
+
+    /// As the first on a new socket to upstream.
+    async fn first(
+        &self,
+        ticket: &mut Ticket,
+        (mut demand, ties): (Demand, Ties),
+        pinned: Option<Pinned>,
+    ) -> Result<Sent, Refused> {
+        let Self { call, rules, .. } = *self;
+        let noting = Noting {
+            gateway: &call.door.gateway,
+            kind: SocketKind::Turns,
+        };
+        keep_off(noting.gateway, &mut demand, noting.kind)?;
+        let (key, model) = (demand.key.clone(), demand.model.clone());
+        let limits = (call.policy.body_limit, call.policy.idle);
+        let dialler = Dialler::new(&*call.door.upstream, noting.kind, limits);
+        let way = Way {
+            upstream: &dialler,
+            observer: &noting,
+            ..call.way()
+        };
+        let sent = match pinned {
+            None => dispatch(way, demand, rules, &ticket.live, self.outgoing).await,
+            Some(pin) => {
+                let demands = pin.split(&call.door.gateway.configuration.pool(), demand);
+                redial(way, demands, rules, &ticket.live, self.outgoing).await
+            }
+        };
+        let dispatched = match sent {
+            Ok(dispatched) => dispatched,
+            Err(error) => {
+                return Err(call.explained(error, key.as_deref(), (model, ties)).await);
+            }
+        };
+        let found = dialler.found();
+        if found.is_some() {
+            noting.agreed(&dispatched.edge);
+        }
+        let dispatched = call.settle_owners(ties, dispatched, ticket).await?;
+        Ok(came_to(ticket, dispatched, found).await)
+    }
+}
+
+/// What the attempts of a first turn came to.
+async fn came_to(ticket: &mut Ticket, mut dispatched: Dispatched, found: Option<Found>) -> Sent {
+    let head = &dispatched.answer.head;
+    let is_frame = head.extensions.get::<FromFrame>().is_some();
     match (dispatched.lease.take(), found) {
         (Some(lease), Some(Found::Socket(leg, Some(first)))) if is_frame => {
-            Ok(Sent::Fresh(leg, first, lease, dispatched.edge))
+            Sent::Fresh(leg, first, lease, dispatched.edge)
         }
         (Some(_), Some(Found::Closed(frame))) if is_frame => {
             ticket.was_told(&dispatched.edge, 502, None);
@@ -303,9 +340,9 @@ async fn first(
                 error: Some(closed(frame.as_ref()).into()),
                 ..Ended::with(Outcome::Broken)
             });
-            Ok(Sent::Closed(frame))
+            Sent::Closed(frame)
         }
-        _ => Ok(Sent::Told(passed_on(ticket, dispatched, is_frame).await)),
+        _ => Sent::Told(passed_on(ticket, dispatched, is_frame).await),
     }
 }
 
@@ -472,9 +509,15 @@ impl Turn {
         });
     }
 
-    /// Nothing was sent after all; it is asked for anew and recorded then.
-    pub(super) fn withdraw(mut self) {
-        self.ticket.withdraw();
+    /// Its message goes out on the socket that there is.
+    pub(super) fn sent(&mut self) {
+        self.sent_at = Instant::now();
+        self.ticket.live.attempt();
+    }
+
+    /// Nothing was sent after all: it gives its slots back, to be asked for anew.
+    pub(super) fn resume(self) -> Ticket {
+        self.ticket
     }
 }
 
