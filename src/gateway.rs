@@ -15,6 +15,8 @@ mod discovery;
 mod intake;
 mod listing;
 mod lists;
+#[cfg(test)]
+mod nothing;
 mod opening;
 mod outgoing;
 mod owned;

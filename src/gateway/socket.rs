@@ -6,6 +6,8 @@
 //! that [`spoken`] leaves.
 //!
 //! Invariant: no extension is ever agreed to, so that what a message says is what was sent.
+#[cfg(test)]
+mod bench;
 mod dial;
 mod leg;
 mod pinned;

@@ -9,7 +9,10 @@ use crate::{
     hand::within,
     harness::{KEY, Setup, World},
 };
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{
+    SinkExt as _, StreamExt as _,
+    stream::{SplitSink, SplitStream},
+};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tokio::{
@@ -25,7 +28,9 @@ use tokio_tungstenite::{
 };
 
 /// A client's socket.
-pub(crate) struct Socket(WebSocketStream<TcpStream>);
+pub(crate) struct Socket(Stream);
+
+type Stream = WebSocketStream<TcpStream>;
 
 /// The head of the answer to a request for a socket, in lower case, and its connection.
 pub(crate) async fn ask(
@@ -123,6 +128,11 @@ impl Socket {
                 return frame;
             }
         }
+    }
+
+    /// What is said and what is heard, for use at the same time. Pings come among what is heard.
+    pub(crate) fn split(self) -> (SplitSink<Stream, Message>, SplitStream<Stream>) {
+        self.0.split()
     }
 
     /// Leaves without a word.

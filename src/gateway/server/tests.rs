@@ -3,60 +3,17 @@ use super::*;
 use crate::{
     clock::Instant,
     domain::{
-        admission::Note,
         dispatch::{Cause, Provenance},
-        ids::{AccountId, CredentialId, KeyId},
-        ledger::Entry,
-        owners::{Object, ObjectKind, OwnerRow, Sighting},
         pool::Pool,
         settings::Layer,
     },
     engine::{configuration::Configuration, owners::Owners},
-    gateway::Reply,
-    ports::{Attempt, Ledger, OwnerStore, PoolWatch, SendFailure, Sending, Started, Stored},
+    gateway::{Reply, nothing::Nothing},
+    ports::{Attempt, SendFailure, Sending, Started},
     telemetry::metrics::Metrics,
 };
 use http::Response;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-/// Neither keeps nor reaches anything.
-struct Nothing;
-
-impl Ledger for Nothing {
-    fn keep(&self, _: Box<Entry>) {}
-}
-
-impl PoolWatch for Nothing {
-    fn noted(&self, _: &Note) {}
-
-    fn limit_met(&self, _: CredentialId) {}
-
-    fn credential_refused(&self, _: CredentialId, _: crate::domain::pool::Fingerprint) {}
-
-    fn billing_refused(&self, _: &[AccountId]) {}
-}
-
-impl OwnerStore for Nothing {
-    fn bind(&self, _: Vec<OwnerRow>) -> Stored<'_, ()> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn try_bind(&self, _: OwnerRow) -> bool {
-        true
-    }
-
-    fn sightings(&self, objects: Vec<Object>, _: Option<KeyId>) -> Stored<'_, Vec<Sighting>> {
-        Box::pin(async move { Ok(objects.iter().map(|_| Sighting::Never).collect()) })
-    }
-
-    fn own_objects(&self, _: ObjectKind, _: Option<KeyId>) -> Stored<'_, Vec<OwnerRow>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-
-    fn forget(&self, _: Object, _: Option<KeyId>) -> Stored<'_, ()> {
-        Box::pin(async { Ok(()) })
-    }
-}
 
 impl Upstream for Nothing {
     fn open_socket<'a>(&'a self, _: crate::ports::Attempt<'a>) -> crate::ports::OpeningSocket<'a> {

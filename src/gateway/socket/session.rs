@@ -385,3 +385,6 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

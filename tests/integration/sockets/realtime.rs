@@ -1,10 +1,14 @@
 //! Realtime sessions: one lease each, and messages passed as they are.
 use super::{Socket, ask, capped};
-use crate::harness::{KEY, SECRET, Setup, World};
+use crate::{
+    hand::within,
+    harness::{KEY, SECRET, Setup, World},
+};
 use fairlane::{
     domain::ledger::Outcome,
     sim::{Act, Rule},
 };
+use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
 use tokio_tungstenite::tungstenite::{
     Message,
@@ -56,6 +60,53 @@ async fn messages_of_every_size_and_kind_arrive_as_they_are() {
         socket.say(message.clone()).await;
         assert!(socket.hear().await == message, "another message came back");
     }
+    drop(socket);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn ten_thousand_small_messages_come_back_complete_and_in_order() {
+    const COUNT: usize = 10_000;
+    let world = World::start().await;
+    let mut socket = Socket::open(&world, "/v1/realtime?model=m").await;
+    socket.event().await;
+    let (mut out, mut back) = socket.split();
+    let numbered = |n: usize| Message::text(format!("message {n}"));
+    let saying = async {
+        for n in 0..COUNT {
+            out.send(numbered(n)).await.unwrap();
+        }
+    };
+    let hearing = async {
+        for n in 0..COUNT {
+            let message = within("a message", back.next()).await.unwrap().unwrap();
+            assert_eq!(message, numbered(n));
+        }
+    };
+    tokio::join!(saying, hearing);
+    drop((out, back));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn compression_is_declined_towards_clients_and_never_offered_to_upstream() {
+    let world = World::start().await;
+    let key = format!("Bearer {KEY}");
+    let headers = [
+        ("authorization", &*key),
+        (
+            "sec-websocket-extensions",
+            "permessage-deflate; client_max_window_bits",
+        ),
+    ];
+    let (head, stream) = ask(&world, "/v1/realtime?model=m", &headers).await;
+    assert!(head.starts_with("http/1.1 101 "), "{head}");
+    assert!(!head.contains("sec-websocket-extensions"), "{head}");
+    let mut socket = Socket::on(stream).await;
+    socket.event().await;
+    let seen = world.seen("/v1/realtime");
+    let mut names = seen[0].headers.iter().map(|(name, _)| name.to_lowercase());
+    assert!(names.all(|name| name != "sec-websocket-extensions"));
     drop(socket);
     world.end().await;
 }

@@ -102,20 +102,44 @@ async fn failing_turns_leave_nothing_and_the_socket_usable() {
     let world = World::start().await;
     let mut socket = Socket::open(&world, "/v1/responses").await;
     for n in 0..30 {
-        let (act, expect) = match n % 5 {
-            0 => (Act::default(), "response.completed"),
-            1 => (Act::status(400), "error"),
-            2 => (Act::close(Close::BeforeHeaders), "error"),
-            3 => (Act::close(Close::MidBody), "error"),
-            _ => (Act::status(500), "error"),
+        let act = match n % 8 {
+            1 => Some(Act::status(400)),
+            2 => Some(Act::close(Close::BeforeHeaders)),
+            3 => Some(Act::close(Close::MidBody)),
+            4 => Some(Act::status(500)),
+            _ => None,
         };
-        world.sim.script([Rule::new(act).method("WS").times(1)]);
-        let end = socket.turn(&json!({"store": true})).await;
+        let fails = act.is_some();
+        let rules = act.map(|act| Rule::new(act).method("WS").times(1));
+        world.sim.script(rules);
+        let end = match n % 8 {
+            5 => {
+                socket.say(Message::text("{\"type\":")).await;
+                socket.ending().await
+            }
+            6 => {
+                socket.say(Message::text(r#"{"type":"unheard.of"}"#)).await;
+                socket.ending().await
+            }
+            7 => {
+                socket.create(&json!({})).await;
+                let first = socket.turn(&json!({})).await;
+                assert_eq!(first["type"], "response.completed", "turn {n}: {first}");
+                socket.ending().await
+            }
+            _ => socket.turn(&json!({"store": true})).await,
+        };
+        let expect = if fails || matches!(n % 8, 5 | 6) {
+            "error"
+        } else {
+            "response.completed"
+        };
         assert_eq!(end["type"], expect, "turn {n}: {end}");
         world.quiet().await;
     }
-    assert_eq!(world.rows().await.len(), 30);
-    assert_eq!(taken(&world), 30);
+    // Five turns of every eight steps go alone and two together; the rest are none.
+    assert_eq!(world.rows().await.len(), 26);
+    assert_eq!(taken(&world), 26);
     drop(socket);
     world.end().await;
 }
@@ -124,16 +148,21 @@ async fn failing_turns_leave_nothing_and_the_socket_usable() {
 async fn what_was_sent_and_lost_is_told_and_never_sent_again() {
     let world = Setup::default().account("two").start().await;
     for close in [Close::BeforeHeaders, Close::MidBody] {
+        let mut socket = Socket::open(&world, "/v1/responses").await;
+        let first = socket.turn(&json!({"store": true})).await;
+        let continued = json!({"previous_response_id": first["response"]["id"]});
         let before = taken(&world);
         world
             .sim
             .script([Rule::new(Act::close(close)).method("WS").times(1)]);
-        let mut socket = Socket::open(&world, "/v1/responses").await;
-        let told = socket.turn(&json!({})).await;
+        let told = socket.turn(&continued).await;
         assert_eq!(told["error"]["code"], "upstream_ambiguous", "{told}");
         assert_eq!(taken(&world), before + 1);
-        assert_eq!(socket.turn(&json!({})).await["type"], "response.completed");
-        drop(socket);
+        let mut fresh = Socket::open(&world, "/v1/responses").await;
+        for socket in [&mut fresh, &mut socket] {
+            assert_eq!(socket.turn(&json!({})).await["type"], "response.completed");
+        }
+        drop((fresh, socket));
     }
     world.end().await;
 }
@@ -159,6 +188,7 @@ async fn a_close_before_any_event_reaches_the_client_as_it_is() {
         (CloseCode::Size, "message too big")
     );
     assert_eq!(taken(&world), 1);
+    world.check_unharmed().await;
     let mut again = Socket::open(&world, "/v1/responses").await;
     assert_eq!(again.turn(&json!({})).await["type"], "response.completed");
     drop((socket, again));

@@ -51,6 +51,7 @@ async fn a_turn_at_an_endpoint_without_websocket_closes_and_the_next_upgrade_is_
         assert!(frame.reason.contains("HTTP"), "{frame:?}");
         let row = world.last_row().await;
         assert_eq!((row.outcome, row.status), (Outcome::Refused, Some(426)));
+        drop(socket);
         for _ in 0..2 {
             let answer = upgrade(&world, "/v1/responses").await;
             assert!(answer.starts_with("http/1.1 426 "), "{status}: {answer}");
@@ -94,6 +95,7 @@ async fn what_only_an_endpoint_without_websocket_serves_is_sent_to_http_and_the_
         let mut socket = Socket::open(&world, "/v1/responses").await;
         socket.create(&json!({"model": "rare"})).await;
         assert_eq!(socket.closed().await.unwrap().code, CloseCode::Again);
+        drop(socket);
     }
     assert_eq!(asked(&world, "/mute/v1/responses"), 1);
     let mut socket = Socket::open(&world, "/v1/responses").await;
@@ -112,6 +114,7 @@ async fn an_endpoint_is_asked_again_once_its_configuration_changes() {
     let mut socket = Socket::open(&world, "/v1/responses").await;
     socket.create(&json!({})).await;
     socket.closed().await;
+    drop(socket);
     let answer = upgrade(&world, "/v1/responses").await;
     assert!(answer.starts_with("http/1.1 426 "), "{answer}");
     let id = world.app.store().endpoints().await.unwrap()[0].id;
