@@ -1,14 +1,16 @@
 //! WebSocket: the upgrade of a client's connection, and what is spoken on it afterwards.
 //!
 //! Two kinds of socket are served. [`session`] carries turns of the Responses API, of which each asks
-//! admission by itself ([`turn`]), on one upstream ([`pinned`]); [`realtime`] is one session with one lease. Both are made of two
-//! [`leg`]s; [`dial`] opens the one towards upstream as an attempt of the dispatcher, at the endpoints
-//! that [`spoken`] leaves.
+//! admission by itself ([`begin`]) and runs ([`turn`]) on one upstream ([`pinned`]); [`realtime`] is
+//! one session with one lease. Both are made of two [`leg`]s; [`dial`] opens the one towards upstream
+//! as an attempt of the dispatcher, at the endpoints that [`spoken`] leaves.
 //!
 //! Invariant: no extension is ever agreed to, so that what a message says is what was sent.
+mod begin;
 #[cfg(test)]
 mod bench;
 mod dial;
+mod framed;
 mod leg;
 mod pinned;
 mod realtime;

@@ -5,9 +5,10 @@
 //! wait with it; no message goes out twice.
 use super::{
     Tether,
+    begin::{Begun, Request, begin},
     leg::{Heard, Leg, Lost, PING_EVERY, PING_WAITING_EVERY, closed, described, fault},
     pinned::Pinned,
-    turn::{Begun, Request, Turn, begin},
+    turn::Turn,
 };
 use crate::{
     clock::Instant,
