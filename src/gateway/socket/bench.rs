@@ -39,6 +39,12 @@ use tokio_tungstenite::{
 /// The largest message, in bytes.
 pub(super) const LIMIT: u64 = 1 << 20;
 
+/// Longer than anything here lasts. What never comes is found out at once, since no time is real.
+const NEVER: Duration = Duration::from_hours(1);
+
+/// More turns of the scheduler than anything takes that no time has to pass for.
+const TURNS: usize = 10_000;
+
 /// The events of a turn.
 pub(super) const CREATED: &str = r#"{"type":"response.created","response":{"id":"resp_1"}}"#;
 pub(super) const DELTA: &str = r#"{"type":"response.output_text.delta","delta":"a"}"#;
@@ -144,7 +150,9 @@ impl Bench {
 
     /// Upstream's end of the next socket that is asked for.
     pub(super) async fn dialled(&mut self) -> Peer {
-        Peer::on(self.wires.recv().await.unwrap(), Role::Server).await
+        let asked = tokio::time::timeout(NEVER, self.wires.recv()).await;
+        let wire = asked.expect("no socket was asked for").unwrap();
+        Peer::on(wire, Role::Server).await
     }
 
     /// Whether a socket was asked for that nobody has looked at.
@@ -159,9 +167,13 @@ impl Bench {
 
     /// Waits, without time passing, until the counts are these.
     pub(super) async fn until(&self, counts: (usize, usize)) {
-        while self.counts() != counts {
+        for _ in 0..TURNS {
+            if self.counts() == counts {
+                return;
+            }
             tokio::task::yield_now().await;
         }
+        panic!("the counts are {:?}", self.counts());
     }
 
     /// What the client key has used.
@@ -206,7 +218,10 @@ impl Peer {
 
     /// The next message as JSON.
     pub(super) async fn event(&mut self) -> Value {
-        let message = self.hear().await.expect("the socket has ended");
+        let heard = tokio::time::timeout(NEVER, self.hear()).await;
+        let message = heard
+            .expect("nothing was said")
+            .expect("the socket has ended");
         serde_json::from_str(message.to_text().unwrap()).unwrap()
     }
 
