@@ -38,3 +38,21 @@ async fn what_the_operator_disabled_is_never_tested_and_a_new_refusal_begins_ane
     assert_eq!(schedule.due(&refused, later(100)), []);
     assert_eq!(schedule.due(&refused, later(101)).len(), 1);
 }
+
+#[test]
+fn what_was_mended_is_counted_by_kind() {
+    let metrics = Metrics::default();
+    let keeper = Keeper::new(metrics.clone());
+    keeper.noted(&Note::Healed(Healed {
+        slots: 5,
+        granted: 2,
+    }));
+    let text = metrics.render(crate::telemetry::metrics::Snapshot::default());
+    let text = text.unwrap();
+    for line in [
+        "watchdog_heals_total{kind=\"count\"} 5",
+        "watchdog_heals_total{kind=\"waiter\"} 2",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+}
