@@ -193,9 +193,23 @@ fn key(n: u128) -> Arc<ClientKey> {
     })
 }
 
-/// A thousand accounts, congested: every key holds at most one stream of 7,000, `free` slots are left.
-fn tight(free: usize) -> (Admission, Vec<Arc<Demand>>, Vec<LeaseId>) {
-    let mut contents = contents(1000);
+/// A thousand accounts.
+fn thousand() -> Contents {
+    contents(1000)
+}
+
+/// A thousand accounts, of which some share a credential with the next.
+fn thousand_some_shared() -> Contents {
+    let mut contents = thousand();
+    for credential in contents.credentials.iter_mut().step_by(100) {
+        let next = (credential.accounts[0].as_u128() + 1) % 1000;
+        credential.accounts.push(AccountId::from_u128(next));
+    }
+    contents
+}
+
+/// A pool, congested: every key holds at most one stream of 7,000, `free` slots are left.
+fn tight(mut contents: Contents, free: usize) -> (Admission, Vec<Arc<Demand>>, Vec<LeaseId>) {
     contents.keys = (0..KEYS).map(key).collect();
     let demands: Vec<Arc<Demand>> = contents
         .keys
@@ -231,7 +245,17 @@ fn tight(free: usize) -> (Admission, Vec<Arc<Demand>>, Vec<LeaseId>) {
 /// counted.
 #[divan::bench(sample_size = 1, sample_count = 5000)]
 fn decide_by_fair_share(bencher: Bencher<'_, '_>) {
-    let (admission, demands, _) = tight(1000);
+    decide(bencher, thousand());
+}
+
+/// The same where streams of some credentials take a slot on two accounts.
+#[divan::bench(sample_size = 1, sample_count = 5000)]
+fn decide_by_fair_share_with_shared_credentials(bencher: Bencher<'_, '_>) {
+    decide(bencher, thousand_some_shared());
+}
+
+fn decide(bencher: Bencher<'_, '_>, contents: Contents) {
+    let (admission, demands, _) = tight(contents, 1000);
     let admission = RefCell::new((admission, None::<LeaseId>));
     let mut turn = demands.iter().cycle();
     bencher
@@ -255,7 +279,7 @@ fn decide_by_fair_share(bencher: Bencher<'_, '_>) {
 /// key that has left comes again at the end.
 #[divan::bench]
 fn wake_one_of_ten_thousand(bencher: Bencher<'_, '_>) {
-    let (mut admission, demands, leases) = tight(0);
+    let (mut admission, demands, leases) = tight(thousand(), 0);
     let mut held: VecDeque<LeaseId> = leases.into();
     for demand in &demands {
         admission.request(NOW, demand, &mut Effects::default());
@@ -274,7 +298,7 @@ fn wake_one_of_ten_thousand(bencher: Bencher<'_, '_>) {
 /// What the parking and leaving alone cost there.
 #[divan::bench]
 fn park_and_leave_among_ten_thousand(bencher: Bencher<'_, '_>) {
-    let (mut admission, demands, _) = tight(0);
+    let (mut admission, demands, _) = tight(thousand(), 0);
     for demand in &demands {
         admission.request(NOW, demand, &mut Effects::default());
     }
