@@ -65,3 +65,4 @@ error-store-help = Requests are still served. Check the disk, then try again.
 error-internal = Something went wrong inside fairlane
 error-internal-help = Its log says what.
 error-back = To the overview
+error-back-concurrency = To the concurrency page

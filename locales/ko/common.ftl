@@ -52,3 +52,4 @@ error-store-help = 요청은 계속 처리됩니다. 디스크를 확인한 뒤 
 error-internal = fairlane 내부에서 문제가 발생했습니다
 error-internal-help = 자세한 내용은 로그에 있습니다.
 error-back = 개요로 이동
+error-back-concurrency = 동시성 페이지로 이동

@@ -52,3 +52,4 @@ error-store-help = 请求仍在处理。请检查磁盘后重试。
 error-internal = fairlane 内部出错
 error-internal-help = 详情请查看日志。
 error-back = 返回概览
+error-back-concurrency = 返回并发页面

@@ -134,6 +134,15 @@ impl ErrorPage {
         };
         self.shell.t(key).to_string()
     }
+
+    /// Where to go on, and in which words.
+    fn back(&self) -> (&'static str, String) {
+        let (address, key) = match &self.trouble {
+            Trouble::LeaseGone => ("/concurrency", "error-back-concurrency"),
+            _ => ("/", "error-back"),
+        };
+        (address, self.shell.t(key).to_string())
+    }
 }
 
 pub(super) async fn no_such_page(shell: Shell, wants: Wants) -> Response {

@@ -180,6 +180,7 @@ async fn gone(bench: &Bench, path: &str, sent: &str) {
         assert_eq!(answer.status, StatusCode::NOT_FOUND);
         answer.says("<h1>These slots are free already</h1>");
         answer.says("has ended meanwhile");
+        answer.says("<a href=\"/concurrency\">To the concurrency page</a>");
     }
 }
 
