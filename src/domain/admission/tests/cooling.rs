@@ -272,6 +272,52 @@ fn failures_rest_the_endpoint_and_limits_never_do() {
     assert_eq!(standing[0].1, crate::domain::breaker::Breaker::default());
 }
 
+#[test]
+fn an_endpoints_shot_that_comes_back_lets_in_who_waits_for_another_account() {
+    let two_endpoints = |c: &mut Contents| {
+        c.endpoints.push(sample::endpoint(2, Protocol::OpenAi));
+        c.credentials[2].endpoints = vec![EndpointId::from_u128(2)];
+    };
+    let mut a = admission(two_endpoints, 3);
+    let bound = |a: &mut Admission, ms, credential| {
+        let asked = Demand {
+            owner: Owner::Bound(CredentialId::from_u128(credential)),
+            ..demand(STREAM)
+        };
+        match a.request(at(ms), &Arc::new(asked), &mut Effects::default()) {
+            Decision::Granted(grant) => grant.lease,
+            other => panic!("{other:?}"),
+        }
+    };
+    for _ in 0..LIMITS.breaker_threshold {
+        let lease = bound(&mut a, 0, 1);
+        finish(&mut a, 1, lease, Evidence::Failed);
+    }
+    pass_time(&mut a, 60_002);
+    let shot = bound(&mut a, 60_003, 1);
+    for _ in 0..2 {
+        bound(&mut a, 60_004, 3);
+    }
+    // The second account awaits the verdict, the third is full.
+    let mut key = (*sample::key(2)).clone();
+    key.accounts = Some([2, 3].map(AccountId::from_u128).to_vec());
+    let scoped = Demand {
+        key: Some(Arc::new(key)),
+        until: at(600_000),
+        ..demand(STREAM)
+    };
+    let asked = a.request(at(60_005), &Arc::new(scoped), &mut Effects::default());
+    let Decision::Parked(waiter) = asked else {
+        panic!("{asked:?}");
+    };
+    // The client of the shot leaves before there is an answer.
+    let mut effects = Effects::default();
+    a.release(at(60_006), shot, Part::All, &mut effects);
+    let next = effects.settled.pop().unwrap();
+    assert_eq!(next.waiter, waiter);
+    assert_eq!(next.answer.unwrap().edge.credential().id.as_u128(), 2);
+}
+
 proptest! {
     #[test]
     fn at_most_one_shot_is_out_whatever_the_interleaving(
