@@ -75,6 +75,12 @@ fn scaled(value: u64, top: u64) -> u32 {
     u32::try_from(scaled).unwrap_or(HEIGHT)
 }
 
+/// A part as a percentage with one digit after the point.
+pub(super) fn per_cent(part: u64, all: u64) -> String {
+    let mille = part * 1000 / all.max(1);
+    format!("{}.{}%", mille / 10, mille % 10)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@ use self::{
 use super::{
     State,
     attention::Attention,
+    chart::per_cent,
     error::Trouble,
     live,
     names::Names,
@@ -91,19 +92,14 @@ impl Now {
     /// Where the reserve is drawn, and how wide.
     fn bar_reserve(&self) -> (String, String) {
         let (_, begins) = self.bar();
-        (per_cent(begins), per_cent(1000 - begins))
+        (per_cent(begins, 1000), per_cent(1000 - begins, 1000))
     }
 
     /// Where it begins to be congested.
     fn bar_congested(&self) -> Option<String> {
         let from = self.totals.congested_from()?;
-        Some(per_cent(self.mille(from)))
+        Some(per_cent(self.mille(from), 1000))
     }
-}
-
-/// A part of the bar as the drawing has it.
-fn per_cent(mille: u64) -> String {
-    format!("{}.{}%", mille / 10, mille % 10)
 }
 
 /// `GET /`.

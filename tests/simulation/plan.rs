@@ -26,6 +26,21 @@ pub(crate) struct Account {
     pub(crate) is_active: bool,
 }
 
+impl Account {
+    /// One that takes work and states nothing of its own.
+    pub(crate) const fn plain() -> Self {
+        Self {
+            stream: None,
+            create: None,
+            job: None,
+            priority: 0,
+            is_by_credential: false,
+            is_by_model: false,
+            is_active: true,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Credential {
     pub(crate) accounts: Vec<usize>,

@@ -62,15 +62,7 @@ struct Crowd {
 }
 
 fn plan(keys: usize) -> Plan {
-    let account = Account {
-        stream: None,
-        create: None,
-        job: None,
-        priority: 0,
-        is_by_credential: false,
-        is_by_model: false,
-        is_active: true,
-    };
+    let account = Account::plain();
     let credential = |accounts: &[usize], model| Credential {
         accounts: accounts.to_vec(),
         endpoints: vec![0],

@@ -1,7 +1,10 @@
 //! The pool as one wide bar, by key, and the same in words; and which key has which colour.
 use super::view::View;
 use crate::{
-    dashboard::names::{Named, Names},
+    dashboard::{
+        chart::per_cent,
+        names::{Named, Names},
+    },
     domain::ids::KeyId,
     engine::picture::{Picture, Totals},
 };
@@ -119,12 +122,6 @@ impl Strip {
             });
         }
     }
-}
-
-/// A part as a percentage with one digit after the point.
-fn per_cent(part: u64, all: u64) -> String {
-    let mille = part * 1000 / all.max(1);
-    format!("{}.{}%", mille / 10, mille % 10)
 }
 
 fn legend(names: &Names<'_>, paints: &Paints, view: &View) -> Vec<Legend> {

@@ -11,7 +11,7 @@ use crate::{
     },
     engine::{
         admission::{Denied, Lease},
-        live::Stage,
+        live::{Live, Stage},
     },
     store::audit::Written,
 };
@@ -67,6 +67,14 @@ impl Bench {
         lines
             .map(|l| [l.actor, l.action, l.subject, l.detail])
             .collect()
+    }
+
+    /// The first request, as it is shown while it is in flight.
+    fn in_flight(&self) -> Live {
+        let desk = self.state.live().desk();
+        let live = desk.enter(RequestId::from_u128(1), false);
+        live.reach(Stage::Admitted);
+        live
     }
 
     fn leases(&self) -> usize {
@@ -135,12 +143,7 @@ async fn counting_anew_says_what_it_looks_at_and_is_written_down() {
 #[tokio::test]
 async fn a_lease_is_released_by_a_plain_form_and_the_next_in_turn_goes() {
     let bench = pool().await;
-    let live = bench
-        .state
-        .live()
-        .desk()
-        .enter(RequestId::from_u128(1), false);
-    live.reach(Stage::Admitted);
+    let _live = bench.in_flight();
     let _held = [bench.admit(1).await.unwrap(), bench.admit(2).await.unwrap()];
     let mut waits = pin!(bench.admit(3));
     assert!(poll!(&mut waits).is_pending());
@@ -187,12 +190,7 @@ async fn gone(bench: &Bench, path: &str, sent: &str) {
 #[tokio::test]
 async fn a_lease_that_is_gone_is_told_plainly_and_nothing_is_written() {
     let bench = pool().await;
-    let live = bench
-        .state
-        .live()
-        .desk()
-        .enter(RequestId::from_u128(1), false);
-    live.reach(Stage::Admitted);
+    let _live = bench.in_flight();
     let held = bench.admit(1).await.unwrap();
     let path = bench.release().await;
     let sent = form(&bench.get(&path).await, "/concurrency/release");
@@ -225,27 +223,20 @@ async fn a_lease_that_is_gone_is_told_plainly_and_nothing_is_written() {
 #[tokio::test]
 async fn slots_are_put_right_by_nobody_else() {
     let bench = pool().await;
-    let live = bench
-        .state
-        .live()
-        .desk()
-        .enter(RequestId::from_u128(1), false);
-    live.reach(Stage::Admitted);
+    let _live = bench.in_flight();
     let _held = bench.admit(1).await.unwrap();
     let path = bench.release().await;
     let sent = form(&bench.get(&path).await, "/concurrency/release");
     let forms = [(RESET, ""), ("/concurrency/release", &*sent)];
     // A page of another site has no part in it, whatever the browser lends it.
+    let foreign = [
+        ("origin", "https://evil.example"),
+        ("sec-fetch-site", "cross-site"),
+    ];
     for (path, form) in forms {
-        for lent in [
-            ("origin", "https://evil.example"),
-            ("sec-fetch-site", "cross-site"),
-        ] {
-            let headers = [("origin", "https://evil.example"), lent];
-            let answer = bench.send(Method::POST, path, form, &headers).await;
-            assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path} {lent:?}");
-            answer.says("This was refused");
-        }
+        let answer = bench.send(Method::POST, path, form, &foreign).await;
+        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path}");
+        answer.says("This was refused");
     }
     *bench.cookie.lock().unwrap() = String::new();
     for page in [RESET, &*path] {

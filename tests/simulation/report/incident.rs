@@ -95,15 +95,7 @@ pub(super) struct Incident {
 }
 
 fn plan(arm: Arm) -> Plan {
-    let account = Account {
-        stream: None,
-        create: None,
-        job: None,
-        priority: 0,
-        is_by_credential: false,
-        is_by_model: false,
-        is_active: true,
-    };
+    let account = Account::plain();
     let credential = |n| Credential {
         accounts: vec![n],
         endpoints: vec![0],
