@@ -65,26 +65,30 @@ struct Turn {
 impl Admission {
     /// The groups that a change can matter to.
     pub(super) fn groups_in(&self, scope: &Scope<'_>) -> Vec<GroupId> {
-        let Some(gates) = scope.gates() else {
+        self.groups_near(scope, self.units_in(scope).as_deref())
+    }
+
+    /// The same, with the units that it may change the room of.
+    fn groups_near(&self, scope: &Scope<'_>, units: Option<&[u32]>) -> Vec<GroupId> {
+        let (Some(gates), Some(units)) = (scope.gates(), units) else {
             return self.lanes.groups().map(|(id, _)| id).collect();
         };
-        let units = self.units_of(gates);
         let sets = self.sets.on(&gates.subjects).into_iter();
         let groups = sets.filter_map(|set| self.sets.get(set).map(Set::groups));
         let is_concerned = |id: &GroupId| {
             let group = self.lanes.group(*id);
             group.is_some_and(|g| {
-                scope.concerns(g.kinds()) && (g.is_held_back || !g.is_elsewhere(&units))
+                scope.concerns(g.kinds()) && (g.is_held_back || !g.is_elsewhere(units))
             })
         };
         groups.flatten().copied().filter(is_concerned).collect()
     }
 
-    /// The units whose room may change with what a lease counts on.
-    fn units_of(&self, gates: &Gates) -> Vec<u32> {
-        let subjects = gates.subjects.iter();
+    /// The units whose room a change may change; `None` stands for all.
+    fn units_in(&self, scope: &Scope<'_>) -> Option<Vec<u32>> {
+        let subjects = scope.gates()?.subjects.iter();
         let units = subjects.flat_map(|subject| self.layout.dependents(*subject));
-        units.copied().collect()
+        Some(units.copied().collect())
     }
 
     /// Lets in everyone who can be, best first. Where that itself lets others have more, their turn
@@ -134,9 +138,9 @@ impl Admission {
 
     /// The groups that a pass goes through.
     fn turns(&mut self, scope: &Scope<'_>) -> BinaryHeap<Reverse<Turn>> {
-        let units = scope.gates().map(|gates| self.units_of(gates));
+        let units = self.units_in(scope);
         let mut turns = BinaryHeap::new();
-        for group in self.groups_in(scope) {
+        for group in self.groups_near(scope, units.as_deref()) {
             let Some(row) = self.lanes.group_mut(group) else {
                 continue;
             };
